@@ -1,0 +1,56 @@
+package bound
+
+import "github.com/stewardhost/steward/internal/ground/fault"
+
+// The bounds of the pool wing.
+var (
+	JSONBytes         = Row{"json_bytes", 8 << 20, Bytes, fault.TooLarge, "threats, A25", "ground/strictjson"}
+	JSONDepth         = Row{"json_depth", 32, Depth, fault.InvalidRequest, "threats, A25", "ground/strictjson"}
+	JSONNodes         = Row{"json_nodes", 65536, Count, fault.InvalidRequest, "threats, A25", "ground/strictjson"}
+	RequestBytes      = Row{"request_bytes", 64 << 10, Bytes, fault.TooLarge, "draft, importer ceilings", "faces/rpc, faces/mcp"}
+	RequestDepth      = Row{"request_depth", 16, Depth, fault.InvalidRequest, "pool page 5", "ground/strictjson"}
+	RequestNodes      = Row{"request_nodes", 8192, Count, fault.InvalidRequest, "pool page 5", "ground/strictjson"}
+	AdminBytes        = Row{"admin_request_bytes", 4 << 20, Bytes, fault.TooLarge, "faces page 1", "faces/admin"}
+	AnswerBytes       = Row{"answer_bytes", 16 << 20, Bytes, fault.TooLarge, "faces page 1", "faces/cli"}
+	ResultBytes       = Row{"result_bytes", 128 << 10, Bytes, fault.TooLarge, "draft, importer ceilings", "adapters/mcpupstream"}
+	ResultDepth       = Row{"result_depth", 32, Depth, fault.InvalidRequest, "pool page 7", "ground/strictjson"}
+	ResultNodes       = Row{"result_nodes", 16384, Count, fault.InvalidRequest, "pool page 7", "ground/strictjson"}
+	DescriptorBytes   = Row{"descriptor_bytes", 64 << 10, Bytes, fault.TooLarge, "draft, importer ceilings", "domain/pool/contract"}
+	ContractURLBytes  = Row{"contract_url_bytes", 256, Bytes, fault.InvalidRequest, "pool page 3", "domain/pool/contract"}
+	ContractMethods   = Row{"contract_methods", 32, Count, fault.TooLarge, "pool page 3", "domain/pool/contract"}
+	SchemaBytes       = Row{"schema_bytes", 64 << 10, Bytes, fault.TooLarge, "pool page 3", "ground/schema"}
+	SchemaDepth       = Row{"schema_depth", 8, Depth, fault.InvalidRequest, "pool page 3", "ground/schema"}
+	SchemaNodes       = Row{"schema_nodes", 128, Count, fault.InvalidRequest, "pool page 3", "ground/schema"}
+	SchemaProperties  = Row{"schema_properties", 32, Count, fault.InvalidRequest, "pool page 3", "ground/schema"}
+	SchemaEnum        = Row{"schema_enum", 64, Count, fault.InvalidRequest, "pool page 3", "ground/schema"}
+	TitleBytes        = Row{"title_bytes", 256, Bytes, fault.InvalidRequest, "pool page 3", "domain/pool/contract"}
+	DescriptionBytes  = Row{"description_bytes", 8 << 10, Bytes, fault.InvalidRequest, "pool page 3", "domain/pool/contract"}
+	LabelBytes        = Row{"label_bytes", 128, Bytes, fault.InvalidRequest, "pool page 3", "domain/pool/resource"}
+	CallDeadline      = Row{"call_deadline_ms", 30_000, Milliseconds, fault.InvalidRequest, "draft, importer ceilings", "service/dispatch"}
+	CallGrace         = Row{"call_grace_ms", 500, Milliseconds, fault.Indeterminate, "proof page, R10", "service/dispatch"}
+	StartDeadline     = Row{"upstream_start_ms", 20_000, Milliseconds, fault.Unavailable, "pool page 7", "adapters/mcpupstream"}
+	StopGrace         = Row{"child_stop_ms", 5_000, Milliseconds, fault.Unavailable, "field faults, FF31", "means/childprocess"}
+	UpstreamLineBytes = Row{"upstream_line_bytes", 8 << 20, Bytes, fault.TooLarge, "field faults, FF64", "adapters/mcpupstream"}
+	ListingTools      = Row{"listing_tools", 512, Count, fault.TooLarge, "field faults, FF43", "adapters/mcpupstream"}
+	ListingPages      = Row{"listing_pages", 128, Count, fault.TooLarge, "field faults, FF41", "adapters/mcpupstream"}
+	ListingBytes      = Row{"listing_bytes", 4 << 20, Bytes, fault.TooLarge, "field faults, FF63", "adapters/mcpupstream"}
+	ToolBytes         = Row{"tool_definition_bytes", 64 << 10, Bytes, fault.TooLarge, "draft, importer ceilings", "service/importer"}
+	StderrBytes       = Row{"child_stderr_bytes", 64 << 10, Bytes, fault.TooLarge, "issue of the child's own words", "means/childprocess"}
+	TxAhead           = Row{"tx_ahead_s", 5 * 60, Seconds, fault.TxExpired, "pool page 5", "domain/pool/authority"}
+	TxBack            = Row{"tx_back_s", 24 * 3600, Seconds, fault.TxExpired, "pool page 5", "domain/pool/authority"}
+	RepeatGuard       = Row{"repeat_guard_s", 10 * 60, Seconds, fault.Conflict, "pool page 6", "domain/pool/authority"}
+	ConfirmationLife  = Row{"confirmation_s", 5 * 60, Seconds, fault.ConfirmationRequired, "pool page 3", "domain/pool/authority"}
+	OpenConfirmations = Row{"open_confirmations", 32, Count, fault.RateLimited, "pool page 3", "domain/pool/authority"}
+	ItemKeyBytes      = Row{"item_key_bytes", 256, Bytes, fault.InvalidArgs, "pool page 10", "domain/pool/item"}
+	ItemValueBytes    = Row{"item_value_bytes", 40 << 10, Bytes, fault.TooLarge, "pool page 10", "domain/pool/item"}
+	PageRows          = Row{"page_rows", 100, Count, fault.InvalidRequest, "pool page 8", "adapters/store"}
+	ProcessorOrigins  = Row{"processor_origins", 16, Count, fault.InvalidRequest, "pool page 3", "domain/pool/resource"}
+)
+
+var poolRows = []Row{
+	JSONBytes, JSONDepth, JSONNodes, RequestBytes, RequestDepth, RequestNodes, AdminBytes, AnswerBytes, ResultBytes, ResultDepth, ResultNodes,
+	DescriptorBytes, ContractURLBytes, ContractMethods, SchemaBytes, SchemaDepth, SchemaNodes, SchemaProperties,
+	SchemaEnum, TitleBytes, DescriptionBytes, LabelBytes, CallDeadline, CallGrace, StartDeadline, StopGrace,
+	UpstreamLineBytes, ListingTools, ListingPages, ListingBytes, ToolBytes, StderrBytes, TxAhead, TxBack,
+	RepeatGuard, ConfirmationLife, OpenConfirmations, ItemKeyBytes, ItemValueBytes, PageRows, ProcessorOrigins,
+}

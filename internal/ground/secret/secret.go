@@ -1,0 +1,76 @@
+// Package secret holds values that must not be printed. Every way of
+// formatting, logging or encoding a Secret gives a fixed word instead.
+package secret
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"strings"
+)
+
+const redacted = "[secret]"
+
+// Secret is text that only Reveal gives out. The zero value is no secret.
+type Secret struct{ text string }
+
+// Of wraps text that came from outside.
+func Of(text string) Secret { return Secret{text} }
+
+// Reveal gives the text to the one place that must send or show it.
+func (s Secret) Reveal() string { return s.text }
+
+// IsZero reports whether there is no secret.
+func (s Secret) IsZero() bool { return s.text == "" }
+
+// Format writes the fixed word for every verb and flag.
+func (Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, redacted) }
+
+// LogValue keeps a secret out of structured logs.
+func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// MarshalText keeps a secret out of every encoder.
+func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// Kind is the prefix that says what a token is for; kinds never interchange
+// (pool page, section 2).
+type Kind string
+
+// The kinds of tokens.
+const (
+	Access     Kind = "stw_at_" // a consumer's bearer
+	Refresh    Kind = "stw_rt_"
+	Invocation Kind = "stw_ic_"
+	Client     Kind = "stw_cs_"
+)
+
+const tokenBytes = 32
+
+// Hash is the SHA-256 of a token, the only form that is stored.
+type Hash [sha256.Size]byte
+
+// NewToken mints a token of 32 random bytes.
+func NewToken(kind Kind) Secret {
+	var b [tokenBytes]byte
+	rand.Read(b[:])
+	return Secret{string(kind) + base64.RawURLEncoding.EncodeToString(b[:])}
+}
+
+// HashToken gives the stored form of a token of this kind, and false for text
+// that cannot be one.
+func HashToken(kind Kind, token Secret) (Hash, bool) {
+	body, ok := strings.CutPrefix(token.text, string(kind))
+	if !ok || len(body) != base64.RawURLEncoding.EncodedLen(tokenBytes) {
+		return Hash{}, false
+	}
+	if _, err := base64.RawURLEncoding.Strict().DecodeString(body); err != nil {
+		return Hash{}, false
+	}
+	return sha256.Sum256([]byte(token.text)), true
+}
+
+// Equal compares two hashes in constant time.
+func Equal(a, b Hash) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }

@@ -1,0 +1,138 @@
+package strictjson
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/stewardhost/steward/internal/ground/fault"
+)
+
+// Canonical writes a document in the form of RFC 8785, for hashing.
+//
+// RFC 8785 rounds every number to a double, so Canonical first refuses each
+// number that would not survive it (pool page, section 2): an integer, however
+// it is spelled, must lie within ±(2^53-1); any other number must be finite and
+// equal, digit for digit, the shortest text of its double. So two documents
+// have the same canonical form only if they mean the same: 1e2 equals 100 and
+// -0 equals 0, and 0.1000000000000000055 is refused. Strings are not
+// normalised. Besides the rules of Check, the fault is invalid_request.
+func Canonical(raw []byte, lim Limits) ([]byte, error) {
+	if err := checkNumbers(raw, lim); err != nil {
+		return nil, err
+	}
+	out := Raw(bytes.Clone(raw))
+	if err := out.Canonicalize(); err != nil {
+		return nil, refuse(err)
+	}
+	return out, nil
+}
+
+func checkNumbers(raw []byte, lim Limits) error {
+	s, err := open(raw, lim)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	return s.check(checkNumber)
+}
+
+const (
+	maxInteger     = 1<<53 - 1
+	integerDigits  = 16  // of maxInteger
+	doubleDigits   = 17  // no shortest text of a double has more
+	doubleExponent = 400 // every finite, non-zero double lies within 10^±400
+)
+
+var (
+	errInteger  = fault.New(fault.InvalidRequest, "an integer beyond ±(2^53-1) has no canonical form")
+	errFraction = fault.New(fault.InvalidRequest, "a number that a double cannot hold has no canonical form")
+)
+
+// checkNumber judges one valid literal in time linear to its length.
+func checkNumber(literal string) error {
+	if len(literal) < integerDigits && strings.IndexAny(literal, ".eE") < 0 {
+		return nil
+	}
+	d, ok := decimalOf(literal)
+	switch {
+	case d.digits == "":
+		return nil
+	case !ok || len(d.digits) > doubleDigits:
+		return tooFine(d)
+	case d.exp >= 0:
+		if len(d.digits)+d.exp > integerDigits {
+			return errInteger
+		}
+		n, _ := strconv.ParseInt(d.digits+strings.Repeat("0", d.exp), 10, 64)
+		if n > maxInteger {
+			return errInteger
+		}
+		return nil
+	}
+	// The literal itself may be long; its value is not.
+	f, err := strconv.ParseFloat(d.digits+"e"+strconv.Itoa(d.exp), 64)
+	if err != nil {
+		return errFraction
+	}
+	if short, _ := decimalOf(strconv.FormatFloat(f, 'e', -1, 64)); short != d {
+		return errFraction
+	}
+	return nil
+}
+
+func tooFine(d decimal) error {
+	if d.exp >= 0 {
+		return errInteger
+	}
+	return errFraction
+}
+
+// decimal is digits × 10^exp, without sign: digits have no zero at either end,
+// and zero has none, so equal values are equal decimals.
+type decimal struct {
+	digits string
+	exp    int
+}
+
+// decimalOf reads a valid literal; it reports false when the value is so large
+// or small that no double is near, and then only the exponent's sign is right.
+func decimalOf(literal string) (decimal, bool) {
+	mantissa, exponent := strings.TrimPrefix(literal, "-"), ""
+	if i := strings.IndexAny(mantissa, "eE"); i >= 0 {
+		mantissa, exponent = mantissa[:i], mantissa[i+1:]
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := whole
+	if fraction != "" {
+		digits = whole + fraction
+	}
+	kept := strings.TrimRight(digits, "0")
+	point := len(digits) - len(kept) - len(fraction) // the exponent, but for the written one
+	kept = strings.TrimLeft(kept, "0")
+	if kept == "" {
+		return decimal{}, true
+	}
+	written, ok := exponentOf(exponent)
+	exp := point + written
+	if magnitude := exp + len(kept); magnitude > doubleExponent || magnitude < -doubleExponent {
+		ok = false
+	}
+	return decimal{kept, exp}, ok
+}
+
+// exponentOf reads a written exponent, or a number of the same sign beyond any
+// literal's length if it is huge.
+func exponentOf(text string) (int, bool) {
+	sign := 1
+	if strings.HasPrefix(text, "-") {
+		sign = -1
+	}
+	text = strings.TrimLeft(text, "+-0")
+	const huge = 1 << 30
+	if len(text) > len("999999999") {
+		return sign * huge, false
+	}
+	n, _ := strconv.Atoi("0" + text)
+	return sign * n, true
+}
