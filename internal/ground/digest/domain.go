@@ -1,0 +1,27 @@
+package digest
+
+// Domain says what a digest is of; it is hashed before the bytes. A domain ends
+// in the version of the rule by which its bytes are made.
+type Domain string
+
+// The domains.
+const (
+	Contract     Domain = "stw contract v1"     // a contract document, canonical JSON
+	Method       Domain = "stw method v1"       // one method of a contract, canonical JSON
+	Binding      Domain = "stw binding v1"      // how one method is executed
+	Descriptor   Domain = "stw descriptor v1"   // the executable part of a resource's descriptor
+	Presentation Domain = "stw presentation v1" // what a resource is shown as; never pins a grant
+	Request      Domain = "stw request v1"      // a whole call but for its tx: what one tx stands for
+	Input        Domain = "stw input v1"        // what a confirmation and the repeat guard hold a call to
+	Consent      Domain = "stw consent v1"      // what the owner was shown
+	Definition   Domain = "stw definition v1"   // a tool as its upstream lists it, canonical JSON
+	Audit        Domain = "stw audit v1"        // one link of the audit chain
+)
+
+var domains = []Domain{
+	Contract, Method, Binding, Descriptor, Presentation, Request, Input, Consent, Definition, Audit,
+}
+
+// Domains returns every domain, in the order of the constants. The caller owns
+// the slice.
+func Domains() []Domain { return append([]Domain(nil), domains...) }
