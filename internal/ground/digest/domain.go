@@ -16,10 +16,13 @@ const (
 	Consent      Domain = "stw consent v1"      // what the owner was shown
 	Definition   Domain = "stw definition v1"   // a tool as its upstream lists it, canonical JSON
 	Audit        Domain = "stw audit v1"        // one link of the audit chain
+	Outcome      Domain = "stw outcome v1"      // everything that a settled journal row tells
+	ToolName     Domain = "stw tool name v1"    // the suffix of a tool's name on the MCP face
 )
 
 var domains = []Domain{
 	Contract, Method, Binding, Descriptor, Presentation, Request, Input, Consent, Definition, Audit,
+	Outcome, ToolName,
 }
 
 // Domains returns every domain, in the order of the constants. The caller owns

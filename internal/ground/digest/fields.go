@@ -12,6 +12,15 @@ import "strconv"
 // a Fields belongs to one goroutine.
 type Fields struct{ buf []byte }
 
+// Join starts a Fields with some texts.
+func Join(texts ...string) *Fields {
+	f := new(Fields)
+	for _, s := range texts {
+		f.Text(s)
+	}
+	return f
+}
+
 // Text adds a string; an empty one is present.
 func (f *Fields) Text(s string) *Fields {
 	f.buf = strconv.AppendInt(f.buf, int64(len(s)), 10)
