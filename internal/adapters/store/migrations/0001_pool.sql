@@ -1,0 +1,235 @@
+-- The pool wing. The owner is part of every key; rows that a process makes carry
+-- its node and epoch. Times are Unix milliseconds, 0 for "not yet". Digests are
+-- their text form, ids their text, secrets only as SHA-256.
+
+CREATE TABLE nodes (
+  node TEXT NOT NULL,
+  epoch BIGINT NOT NULL,
+  started_at BIGINT NOT NULL,
+  ended_at BIGINT NOT NULL,
+  PRIMARY KEY (node, epoch)
+);
+
+CREATE TABLE owners (
+  owner TEXT NOT NULL,
+  name TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (owner)
+);
+
+CREATE TABLE clients (
+  owner TEXT NOT NULL,
+  client TEXT NOT NULL,
+  name TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  connected BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (owner, client)
+);
+CREATE UNIQUE INDEX clients_by_name ON clients (owner, name) WHERE connected = 1;
+
+CREATE TABLE tokens (
+  hash BYTEA NOT NULL,
+  owner TEXT NOT NULL,
+  client TEXT NOT NULL,
+  audience TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  revoked_at BIGINT NOT NULL,
+  PRIMARY KEY (hash)
+);
+CREATE INDEX tokens_by_client ON tokens (owner, client);
+
+CREATE TABLE adapters (
+  owner TEXT NOT NULL,
+  adapter TEXT NOT NULL,
+  name TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  configuration BYTEA NOT NULL,
+  server TEXT NOT NULL,
+  protocol TEXT NOT NULL,
+  state TEXT NOT NULL,
+  listed_at BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (owner, adapter)
+);
+CREATE UNIQUE INDEX adapters_by_name ON adapters (owner, name) WHERE state <> 'removed';
+
+CREATE TABLE resources (
+  owner TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  label TEXT NOT NULL,
+  alias TEXT NOT NULL,
+  adapter TEXT NOT NULL,
+  storage TEXT NOT NULL,
+  revision TEXT NOT NULL,
+  state TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (owner, resource)
+);
+CREATE UNIQUE INDEX resources_by_alias ON resources (owner, alias) WHERE alias <> '';
+CREATE INDEX resources_by_adapter ON resources (owner, adapter);
+
+CREATE TABLE contracts (
+  owner TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  url TEXT NOT NULL,
+  document BYTEA NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (owner, digest)
+);
+
+CREATE TABLE methods (
+  owner TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  contract TEXT NOT NULL,
+  method TEXT NOT NULL,
+  document_digest TEXT NOT NULL,
+  method_digest TEXT NOT NULL,
+  binding_digest TEXT NOT NULL,
+  definition BYTEA NOT NULL,
+  binding BYTEA NOT NULL,
+  upstream BYTEA NOT NULL,
+  review BYTEA NOT NULL,
+  state TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  PRIMARY KEY (owner, resource, contract, method)
+);
+
+CREATE TABLE assignments (
+  owner TEXT NOT NULL,
+  assignment TEXT NOT NULL,
+  client TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  ended_at BIGINT NOT NULL,
+  PRIMARY KEY (owner, assignment)
+);
+CREATE UNIQUE INDEX assignments_standing ON assignments (owner, client, resource) WHERE ended_at = 0;
+
+CREATE TABLE consents (
+  owner TEXT NOT NULL,
+  consent TEXT NOT NULL,
+  client TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  shown BYTEA NOT NULL,
+  digest TEXT NOT NULL,
+  at BIGINT NOT NULL,
+  PRIMARY KEY (owner, consent)
+);
+
+CREATE TABLE grants (
+  owner TEXT NOT NULL,
+  client TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  contract TEXT NOT NULL,
+  method TEXT NOT NULL,
+  grant_id TEXT NOT NULL,
+  method_digest TEXT NOT NULL,
+  binding_digest TEXT NOT NULL,
+  contract_digest TEXT NOT NULL,
+  effects TEXT NOT NULL,
+  confirm TEXT NOT NULL,
+  state TEXT NOT NULL,
+  assignment TEXT NOT NULL,
+  consent TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  revoked_at BIGINT NOT NULL,
+  PRIMARY KEY (owner, client, resource, contract, method)
+);
+CREATE UNIQUE INDEX grants_by_id ON grants (owner, grant_id);
+
+CREATE TABLE confirmations (
+  owner TEXT NOT NULL,
+  confirmation TEXT NOT NULL,
+  client TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  contract TEXT NOT NULL,
+  method TEXT NOT NULL,
+  grant_id TEXT NOT NULL,
+  method_digest TEXT NOT NULL,
+  binding_digest TEXT NOT NULL,
+  input TEXT NOT NULL,
+  args BYTEA NOT NULL,
+  state TEXT NOT NULL,
+  asked_at BIGINT NOT NULL,
+  decided_at BIGINT NOT NULL,
+  used_by TEXT NOT NULL,
+  PRIMARY KEY (owner, confirmation)
+);
+CREATE INDEX confirmations_by_input ON confirmations (owner, client, input) WHERE state IN ('open', 'approved');
+CREATE INDEX confirmations_open ON confirmations (owner, asked_at) WHERE state = 'open';
+
+CREATE TABLE invocations (
+  owner TEXT NOT NULL,
+  client TEXT NOT NULL,
+  tx TEXT NOT NULL,
+  invocation TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  contract TEXT NOT NULL,
+  method TEXT NOT NULL,
+  request TEXT NOT NULL,
+  input TEXT NOT NULL,
+  grant_id TEXT NOT NULL,
+  revision TEXT NOT NULL,
+  classes TEXT NOT NULL,
+  state TEXT NOT NULL,
+  node TEXT NOT NULL,
+  epoch BIGINT NOT NULL,
+  attempt BIGINT NOT NULL,
+  reserved_at BIGINT NOT NULL,
+  dispatched_at BIGINT NOT NULL,
+  deadline_at BIGINT NOT NULL,
+  settled_at BIGINT NOT NULL,
+  code TEXT NOT NULL,
+  message TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  effects TEXT NOT NULL,
+  result BYTEA,
+  version TEXT NOT NULL,
+  detail TEXT NOT NULL,
+  reconciled_by TEXT NOT NULL,
+  reconciled_at BIGINT NOT NULL,
+  PRIMARY KEY (owner, client, tx)
+);
+CREATE UNIQUE INDEX invocations_by_id ON invocations (owner, invocation);
+CREATE INDEX invocations_newest ON invocations (owner, reserved_at, invocation);
+CREATE INDEX invocations_unresolved ON invocations (node, epoch) WHERE state IN ('reserved', 'dispatching');
+CREATE INDEX invocations_in_doubt ON invocations (owner, client, input) WHERE state = 'indeterminate';
+
+CREATE TABLE audit (
+  node TEXT NOT NULL,
+  epoch BIGINT NOT NULL,
+  seq BIGINT NOT NULL,
+  at BIGINT NOT NULL,
+  owner TEXT NOT NULL,
+  client TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  detail TEXT NOT NULL,
+  count BIGINT NOT NULL,
+  prev TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  PRIMARY KEY (node, epoch, seq)
+);
+
+CREATE TABLE items (
+  owner TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  version TEXT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  PRIMARY KEY (owner, resource, key)
+);
+
+CREATE TABLE profiles (
+  owner TEXT NOT NULL,
+  name TEXT NOT NULL,
+  locale TEXT NOT NULL,
+  timezone TEXT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  PRIMARY KEY (owner)
+);

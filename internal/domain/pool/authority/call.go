@@ -1,0 +1,231 @@
+package authority
+
+import (
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/pool/confirmation"
+	"github.com/stewardhost/steward/internal/domain/pool/grant"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/digest"
+	"github.com/stewardhost/steward/internal/ground/effect"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+)
+
+// Call asks for one execution under one tx. The fresh ids are used only if the
+// decision needs them.
+type Call struct {
+	Caller   Caller
+	Tx       id.Tx
+	Target   invocation.Target
+	Contract digest.Digest // the document that the caller has in mind; zero: any
+	Request  digest.Digest // of resource, contract, method, canonical args and `if`
+	Input    digest.Digest // what the repeat guard and confirmations compare
+	Args     []byte        // canonical, for the owner's eyes when a confirmation is asked
+	HasIf    bool
+	Ack      id.Tx           // the tx in doubt that the caller knows of, or zero
+	Confirm  id.Confirmation // the one that the caller was given, or zero
+	Deadline time.Duration   // from now; at most bound.CallDeadline
+
+	// CheckedAgainst is the method whose schema the arguments were held against
+	// before the transaction, and ArgsFault what came of it; both matter only once
+	// the caller is authorized.
+	CheckedAgainst digest.Digest
+	ArgsFault      *fault.Fault
+
+	// Ready says that the executor can take the call at once, so that the reserve
+	// and the dispatch mark are one commit.
+	Ready bool
+
+	Node            id.Node
+	Epoch           int64
+	NewInvocation   id.Invocation
+	NewConfirmation id.Confirmation
+}
+
+// CallFacts is what the decision about a call looks at.
+type CallFacts struct {
+	Standing      Standing
+	Row           *invocation.Row // of this (owner, client, tx)
+	Held          *invocation.Row // the client's newest row in doubt with equal input and target
+	Confirmations []confirmation.Row
+	OpenQuestions int // of this owner
+}
+
+// Action is what the dispatcher does next.
+type Action string
+
+// The actions of a call that was not refused.
+const (
+	Dispatch Action = "dispatch" // the mark is in the changes; send it
+	Wait     Action = "wait"     // reserved; make the executor ready, then Mark
+	Replay   Action = "replay"   // answer from the row; never dispatches
+)
+
+// CallChanges is what a decision writes. A refusal may change something too: it
+// may ask the owner a question.
+type CallChanges struct {
+	Action Action
+	Row    invocation.Row // to write for Dispatch and Wait, to answer from for Replay
+	Taken  bool           // Row replaces the not_dispatched row of the same tx
+	Use    id.Confirmation
+	Ask    *confirmation.Row
+}
+
+// DecideCall decides about one call (pool page, sections 5 to 7). Order matters:
+// identity, then the tx's own past, then authority, then age, arguments, the
+// repeat guard, confirmation.
+func DecideCall(f CallFacts, c Call, now time.Time) (CallChanges, *fault.Fault) {
+	if bad := Authenticate(f.Standing, c.Caller, now); bad != nil {
+		return CallChanges{}, bad
+	}
+	if f.Row != nil && f.Row.Request != c.Request {
+		return CallChanges{}, fault.New(fault.TxMismatch, "this tx was used before with another request")
+	}
+	if bad := Authorize(f.Standing, c.Caller, now); bad != nil {
+		return CallChanges{}, withSettled(bad, f.Row)
+	}
+	if f.Row != nil && f.Row.State.Unresolved() {
+		return CallChanges{}, fault.New(fault.TxInProgress, "this tx is being executed")
+	}
+	if f.Row != nil && f.Row.State != invocation.NotDispatched {
+		return CallChanges{Action: Replay, Row: *f.Row}, nil
+	}
+	if bad := admissible(f, c, now); bad != nil {
+		return CallChanges{}, bad
+	}
+	use, ask, bad := confirmed(f, c, now)
+	if bad != nil {
+		return CallChanges{Ask: ask}, bad
+	}
+	ch := CallChanges{Action: Wait, Row: newRow(f, c, now), Taken: f.Row != nil, Use: use}
+	if c.Ready {
+		ch.Action = Dispatch
+		ch.Row.State, ch.Row.DispatchedAt = invocation.Dispatching, now
+	}
+	return ch, nil
+}
+
+// withSettled tells a caller who has lost its authority whether its own call is
+// over, and nothing else of it (decision 7).
+func withSettled(f *fault.Fault, row *invocation.Row) *fault.Fault {
+	if row == nil || f.Code == fault.NotFound || f.Code == fault.Unauthenticated {
+		return f
+	}
+	return f.With("settled", row.State.Settled())
+}
+
+func admissible(f CallFacts, c Call, now time.Time) *fault.Fault {
+	s := f.Standing
+	if f.Row == nil {
+		if bad := checkAge(c.Tx, now); bad != nil {
+			return bad
+		}
+	}
+	if !c.Contract.IsZero() && c.Contract != s.Method.Document {
+		return fault.New(fault.NeedsConsent, "the contract is not the one that the digest names").
+			With("contract_digest", s.Method.Document.String())
+	}
+	if s.Method.Definition.Digest() != c.CheckedAgainst {
+		return fault.New(fault.NeedsConsent, "the method changed while the call was on its way")
+	}
+	if c.ArgsFault != nil {
+		return c.ArgsFault
+	}
+	if s.Method.Definition.Precondition && !c.HasIf {
+		return fault.New(fault.PreconditionRequired, `the method needs a precondition: give "if"`)
+	}
+	return heldBack(f, c, now)
+}
+
+// checkAge refuses a tx that the journal may have forgotten, or that comes from
+// a clock too far ahead (invariant I60).
+func checkAge(tx id.Tx, now time.Time) *fault.Fault {
+	at := id.MintedAt(tx)
+	if now.Sub(at) >= bound.TxBack.Duration() {
+		return fault.New(fault.TxExpired, "the tx is too old; it was not executed, mint a new one")
+	}
+	if at.Sub(now) > bound.TxAhead.Duration() {
+		return fault.New(fault.TxExpired, "the tx is from the future; set the clock and mint a new one")
+	}
+	return nil
+}
+
+// heldBack keeps an equal call from running while nobody knows whether the first
+// one did (pool page, section 6; threats, A28).
+func heldBack(f CallFacts, c Call, now time.Time) *fault.Fault {
+	h := f.Held
+	if h == nil || h.Tx == c.Tx || h.State != invocation.Indeterminate {
+		return nil
+	}
+	ownerOnly := h.Classes.NeedsConfirmation()
+	young := now.Before(h.SettledAt.Add(bound.RepeatGuard.Duration()))
+	if !ownerOnly && (!young || c.Ack == h.Tx) {
+		return nil
+	}
+	held := fault.New(fault.Conflict, "an equal call may already have happened; find out before you repeat it").
+		With("held_by", h.Tx.String())
+	if ownerOnly {
+		return held.With("fix", "steward journal reconcile "+h.ID.String())
+	}
+	return held.With("fix", `send the call with "ack" naming the held tx, or wait`)
+}
+
+// confirmed finds the owner's fresh yes where the grant asks for one, or puts
+// the question.
+func confirmed(f CallFacts, c Call, now time.Time) (id.Confirmation, *confirmation.Row, *fault.Fault) {
+	g := f.Standing.Grant
+	if g == nil || !g.Asks() {
+		return id.Confirmation{}, nil, nil
+	}
+	pin := f.Standing.Method.Pin()
+	var open *confirmation.Row
+	for i, r := range f.Confirmations {
+		if !c.Confirm.IsZero() && r.ID != c.Confirm {
+			continue
+		}
+		if r.Good(c.Input, g.ID, pin, now) {
+			return r.ID, nil, nil
+		}
+		if r.State == confirmation.Open && r.Input == c.Input && r.Grant == g.ID && r.Pin == pin {
+			open = &f.Confirmations[i]
+		}
+	}
+	if open != nil {
+		return id.Confirmation{}, nil, askFault(open.ID)
+	}
+	if f.OpenQuestions >= bound.OpenConfirmations.Int() {
+		return id.Confirmation{}, nil, bound.OpenConfirmations.Exceeded()
+	}
+	ask := &confirmation.Row{ID: c.NewConfirmation, Key: keyOf(c), Grant: g.ID, Pin: pin, Input: c.Input,
+		Args: c.Args, State: confirmation.Open, AskedAt: now}
+	return id.Confirmation{}, ask, askFault(ask.ID)
+}
+
+func askFault(which id.Confirmation) *fault.Fault {
+	return fault.New(fault.ConfirmationRequired, "the owner must confirm this call; then send the same call again").
+		With("confirmation", which.String()).With("fix", "steward confirm approve "+which.String())
+}
+
+func keyOf(c Call) grant.Key {
+	return grant.Key{Owner: c.Caller.Owner, Client: c.Caller.Client, Resource: c.Target.Resource,
+		Contract: c.Target.Contract, Method: c.Target.Method}
+}
+
+func newRow(f CallFacts, c Call, now time.Time) invocation.Row {
+	r := invocation.Row{
+		ID: c.NewInvocation, Owner: c.Caller.Owner, Client: c.Caller.Client, Tx: c.Tx, Target: c.Target,
+		Request: c.Request, Input: c.Input, Revision: f.Standing.Resource.Revision,
+		Classes: f.Standing.Method.Definition.Effects, State: invocation.Reserved, Node: c.Node, Epoch: c.Epoch,
+		Attempt: 1, ReservedAt: now, DeadlineAt: now.Add(c.Deadline),
+		Outcome: invocation.Outcome{Effects: effect.None},
+	}
+	if g := f.Standing.Grant; g != nil {
+		r.Grant = g.ID
+	}
+	if f.Row != nil {
+		r.ID, r.Attempt = f.Row.ID, f.Row.Attempt+1
+	}
+	return r
+}

@@ -1,0 +1,99 @@
+package authority
+
+import (
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/pool/consent"
+	"github.com/stewardhost/steward/internal/domain/pool/grant"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/ground/digest"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+)
+
+// GrantMethods gives an app explicit rows for methods of one resource. The
+// owner's command is the consent; it names every method (invariant I45).
+type GrantMethods struct {
+	Owner         id.Owner
+	Client        id.Client
+	Methods       []string
+	Confirm       grant.Confirm
+	ExpiresAt     time.Time // zero: none
+	NewConsent    id.Consent
+	NewAssignment id.Assignment
+	NewGrants     []id.Grant // one for each method
+}
+
+// GrantFacts is what the decision looks at.
+type GrantFacts struct {
+	Client     *Client
+	Resource   *resource.Row
+	Methods    []resource.Method
+	Assignment id.Assignment // the standing one of this client and resource, or zero
+}
+
+// GrantChanges is what a granting writes. A row replaces an older one with the
+// same key. NewAssignment is zero where one stands.
+type GrantChanges struct {
+	Rows          []grant.Row
+	NewAssignment id.Assignment
+	Record        consent.Record
+}
+
+// DecideGrant makes the rows; all of them or none.
+func DecideGrant(f GrantFacts, c GrantMethods, now time.Time) (GrantChanges, *fault.Fault) {
+	if f.Client == nil || !f.Client.Connected || f.Resource == nil || f.Resource.State == resource.Removed {
+		return GrantChanges{}, NotFound()
+	}
+	if f.Client.Kind != Application {
+		return GrantChanges{}, fault.New(fault.InvalidRequest, "the owner's own hand needs no grant")
+	}
+	if len(c.Methods) == 0 {
+		return GrantChanges{}, fault.New(fault.InvalidRequest, "name the methods to grant")
+	}
+	if !c.ExpiresAt.IsZero() && !c.ExpiresAt.After(now) {
+		return GrantChanges{}, fault.New(fault.InvalidRequest, "the expiry is in the past")
+	}
+	out := GrantChanges{}
+	assignment := f.Assignment
+	if assignment.IsZero() {
+		assignment, out.NewAssignment = c.NewAssignment, c.NewAssignment
+	}
+	var granted []resource.Method
+	seen := map[string]bool{}
+	for i, name := range c.Methods {
+		at, bad := find(f.Methods, name)
+		if bad != nil {
+			return GrantChanges{}, bad
+		}
+		m := f.Methods[at]
+		if seen[name] {
+			return GrantChanges{}, fault.Newf(fault.InvalidRequest, "method %s is named twice", name)
+		}
+		seen[name] = true
+		if m.State != resource.Live {
+			return GrantChanges{}, fault.Newf(fault.NeedsConsent, "method %s is %s; approve it first", name, m.State).
+				With("fix", "steward review "+f.Resource.ID.String())
+		}
+		granted = append(granted, m)
+		out.Rows = append(out.Rows, grant.Row{
+			ID:  c.NewGrants[i],
+			Key: grant.Key{Owner: c.Owner, Client: c.Client, Resource: f.Resource.ID, Contract: m.Contract, Method: name},
+			Pin: m.Pin(), Contract: m.Document, Effects: m.Definition.Effects, Confirm: c.Confirm, State: grant.Active,
+			Assignment: assignment, Consent: c.NewConsent, CreatedAt: now, ExpiresAt: c.ExpiresAt,
+		})
+	}
+	shown := shownMethods(granted)
+	out.Record = consent.Record{ID: c.NewConsent, Owner: c.Owner, Client: c.Client, Kind: consent.Granting,
+		Shown: shown, Digest: digest.Of(digest.Consent, shown), At: now}
+	return out, nil
+}
+
+// Revoke ends a row; ending it twice changes nothing (invariants I44, I46).
+func Revoke(r grant.Row, now time.Time) grant.Row {
+	if r.State == grant.Revoked {
+		return r
+	}
+	r.State, r.RevokedAt = grant.Revoked, now
+	return r
+}

@@ -1,0 +1,65 @@
+// Package confirmation holds the owner's fresh yes for one exact input. It is
+// bound to the input digest, which leaves the tx out, is used once, and lives
+// five minutes from the approval (pool page, section 3; invariant I49).
+package confirmation
+
+import (
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/pool/grant"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/digest"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+)
+
+// State is where a confirmation stands; whether an approved one is still good is
+// derived from the time.
+type State string
+
+// The states: open may be approved or denied, approved may be used.
+const (
+	Open     State = "open"
+	Approved State = "approved"
+	Denied   State = "denied"
+	Used     State = "used"
+)
+
+// Row is one question to the owner. Args is the exact input, for the owner's
+// eyes.
+type Row struct {
+	ID        id.Confirmation
+	Key       grant.Key
+	Grant     id.Grant
+	Pin       grant.Pin
+	Input     digest.Digest
+	Args      []byte
+	State     State
+	AskedAt   time.Time
+	DecidedAt time.Time
+	UsedBy    id.Tx
+}
+
+// Good reports whether the row lets a call with this input under this grant
+// through now. At the exact end of its life it does not.
+func (r Row) Good(input digest.Digest, g id.Grant, pin grant.Pin, now time.Time) bool {
+	return r.State == Approved && r.Input == input && r.Grant == g && r.Pin == pin &&
+		now.Before(r.DecidedAt.Add(bound.ConfirmationLife.Duration()))
+}
+
+// Decide moves an open row. Deciding the same way twice changes nothing and is
+// no fault (field faults, FF100).
+func (r Row) Decide(approve bool, now time.Time) (Row, error) {
+	want := Denied
+	if approve {
+		want = Approved
+	}
+	if r.State == want {
+		return r, nil
+	}
+	if r.State != Open {
+		return r, fault.Newf(fault.Conflict, "the confirmation is already %s", r.State)
+	}
+	r.State, r.DecidedAt = want, now
+	return r, nil
+}

@@ -1,0 +1,20 @@
+// Package failpoint names the instants at which the journal's promises are
+// tested by stopping the process. In an ordinary build Hit does nothing and
+// costs nothing; built with the tag "failpoints", it does what the environment
+// says (proof, "Fault points").
+package failpoint
+
+// Point is one named instant.
+type Point string
+
+// The instants of one journalled call, in order.
+const (
+	Parsed      Point = "FP1" // request parsed, nothing durable
+	Reserved    Point = "FP2" // row reserved, not marked
+	Marked      Point = "FP3" // dispatch mark durable, no byte sent
+	Sent        Point = "FP4" // request sent, no answer yet
+	HalfRead    Point = "FP5" // the answer is on its way
+	AnswerRead  Point = "FP6" // answer read, outcome not durable
+	Settled     Point = "FP7" // outcome durable, reply not sent
+	HalfReplied Point = "FP8" // reply half written
+)

@@ -1,0 +1,125 @@
+package dispatch
+
+import (
+	"context"
+	"sync"
+
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/digest"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/ground/schema"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
+)
+
+// definition is a resolved method with its schemas compiled. input is nil where
+// there is no such method.
+type definition struct {
+	Resolved
+	pin    digest.Digest
+	input  *schema.Schema
+	output *schema.Schema
+}
+
+type definitionKey struct {
+	owner id.Owner
+	ref   Reference
+}
+
+// definitions remembers compiled methods. A remembered one may be old: the
+// decision inside the transaction compares its pin with the stored method, and
+// a mismatch makes the port forget it. One lock guards the map; compiling runs
+// outside it.
+type definitions struct {
+	mu    sync.Mutex
+	known map[definitionKey]definition
+}
+
+const definitionsMax = 4096
+
+func newDefinitions() *definitions {
+	return &definitions{known: make(map[definitionKey]definition)}
+}
+
+func (d *definitions) resolve(ctx context.Context, j Journal, owner id.Owner, ref Reference) (definition, error) {
+	key := definitionKey{owner, ref}
+	d.mu.Lock()
+	def, ok := d.known[key]
+	d.mu.Unlock()
+	if ok {
+		return def, nil
+	}
+	got, found, err := j.Resolve(ctx, owner, ref)
+	if err != nil || !found {
+		return definition{}, err
+	}
+	if def, err = compile(got); err != nil {
+		return definition{}, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.known) >= definitionsMax {
+		clear(d.known)
+	}
+	d.known[key] = def
+	return def, nil
+}
+
+// forget drops a remembered method and reports whether there was one.
+func (d *definitions) forget(owner id.Owner, ref Reference) bool {
+	key := definitionKey{owner, ref}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, ok := d.known[key]
+	delete(d.known, key)
+	return ok
+}
+
+func compile(r Resolved) (definition, error) {
+	def := definition{Resolved: r, pin: r.Method.Definition.Digest()}
+	var err error
+	if def.input, err = schema.CompileNested(r.Method.Definition.Input); err != nil {
+		return definition{}, err
+	}
+	if len(r.Method.Definition.Output) > 0 {
+		def.output, err = schema.CompileNested(r.Method.Definition.Output)
+	}
+	return def, err
+}
+
+var argsLimits = strictjson.Limits{Bytes: bound.RequestBytes, Depth: bound.RequestDepth, Nodes: bound.RequestNodes}
+
+func (d definition) checkArgs(canonical []byte) *fault.Fault {
+	v, err := strictjson.Parse(canonical, argsLimits)
+	if err == nil {
+		err = d.input.Check(v)
+	}
+	if err != nil {
+		return fault.From(err)
+	}
+	return nil
+}
+
+// canonicalArgs refuses what has no exact canonical form, so that no two
+// different inputs share a digest. Absent arguments are the empty object (field
+// faults, FF16).
+func canonicalArgs(raw []byte) ([]byte, *fault.Fault) {
+	if len(raw) == 0 {
+		return []byte("{}"), nil
+	}
+	out, err := strictjson.Canonical(raw, argsLimits)
+	if err == nil && out[0] != '{' {
+		err = fault.New(fault.InvalidArgs, "the arguments are a JSON object")
+	}
+	if err != nil {
+		return nil, fault.From(err)
+	}
+	return out, nil
+}
+
+func canonicalIf(raw []byte) ([]byte, *fault.Fault) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	return canonicalArgs(raw)
+}

@@ -1,0 +1,135 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/effect"
+	"github.com/stewardhost/steward/internal/ground/failpoint"
+	"github.com/stewardhost/steward/internal/ground/fault"
+)
+
+// execution is one attempt of one row, from its reservation to its answer.
+type execution struct {
+	port   *Port
+	caller authority.Caller
+	def    definition
+	row    invocation.Row
+	args   []byte
+}
+
+// wait makes the executor ready for a reserved row, marks the row and sends.
+func (e *execution) wait(ctx context.Context, exec Executor, found bool) invocation.Answer {
+	if err := failpoint.Hit(failpoint.Reserved); err != nil {
+		return e.settle(ctx, invocation.Event{Kind: invocation.Unreached, Detail: err.Error()})
+	}
+	if !found {
+		return e.settle(ctx, invocation.Event{Kind: invocation.Unreached, Detail: "the connection is gone"})
+	}
+	opening, cancel := context.WithDeadline(ctx, e.row.DeadlineAt)
+	err := exec.Open(opening)
+	cancel()
+	if err != nil {
+		return e.settle(ctx, invocation.Event{Kind: invocation.Unreached, Detail: fault.From(err).Text})
+	}
+	row, err := e.port.journal.Mark(context.WithoutCancel(ctx), e.caller, authority.AttemptOf(e.row))
+	if err != nil {
+		return refusal(e.row.Tx, markFault(err))
+	}
+	e.row = row
+	return e.send(ctx, exec)
+}
+
+// markFault keeps a decision and turns a lost commit into "not dispatched": what
+// may have been marked was certainly not sent.
+func markFault(err error) error {
+	var f *fault.Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	return fault.New(fault.Unavailable, "the journal could not be written").Because(err)
+}
+
+// send calls the executor once and settles what came of it.
+func (e *execution) send(ctx context.Context, exec Executor) invocation.Answer {
+	if err := failpoint.Hit(failpoint.Marked); err != nil {
+		return e.settle(ctx, invocation.Event{Kind: invocation.Broken, Detail: err.Error()})
+	}
+	limit := e.row.DeadlineAt.Sub(e.row.ReservedAt)
+	calling, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	late := func(ev invocation.Event) { e.settleLate(ev) }
+	ev := exec.Call(calling, e.def.Method.Binding.Tool, e.args, late)
+	if err := failpoint.Hit(failpoint.AnswerRead); err != nil {
+		ev = invocation.Event{Kind: invocation.Broken, Detail: err.Error()}
+	}
+	return e.settle(ctx, ev)
+}
+
+// settle makes the outcome durable and gives the answer. If that fails, the
+// answer is a doubt and never a success (fault point FP18).
+func (e *execution) settle(ctx context.Context, ev invocation.Event) invocation.Answer {
+	ctx = context.WithoutCancel(ctx)
+	answer, err := e.port.journal.Settle(ctx, e.caller, e.outcome(ev, false))
+	if err != nil {
+		e.port.log.Error("outcome not durable", "invocation", e.row.ID.String(), "tx", e.row.Tx.String(), "err", err)
+		return e.unknown()
+	}
+	if err := failpoint.Hit(failpoint.Settled); err != nil {
+		return e.unknown()
+	}
+	return answer
+}
+
+func (e *execution) unknown() invocation.Answer {
+	row := e.row
+	row.State = invocation.Indeterminate
+	row.Outcome = invocation.Outcome{Code: fault.Indeterminate, Reason: "journal_unknown", Effects: effect.Uncertain}
+	if row.DispatchedAt.IsZero() {
+		return invocation.Refusal(row.Tx, fault.New(fault.Unavailable, "the journal could not be written"), effect.NotDispatched)
+	}
+	return row.Answer()
+}
+
+// settleLate offers a clean answer that came after the doubt was recorded. There
+// is nobody to tell; the row and the owner's views have it.
+func (e *execution) settleLate(ev invocation.Event) {
+	ctx, cancel := context.WithTimeout(context.Background(), lateSettle)
+	defer cancel()
+	if _, err := e.port.journal.Settle(ctx, e.caller, e.outcome(ev, true)); err != nil {
+		e.port.log.Warn("late answer not recorded", "invocation", e.row.ID.String(), "err", err)
+	}
+}
+
+const lateSettle = 10 * time.Second
+
+func (e *execution) outcome(ev invocation.Event, late bool) authority.Settle {
+	ev = invocation.Shape(ev, e.def.output)
+	if bound.ResultBytes.Check(len(ev.Result)) != nil {
+		ev = invocation.Event{Kind: invocation.TooLarge, Detail: ev.Detail}
+	}
+	v := invocation.Classify(ev)
+	return authority.Settle{Attempt: authority.AttemptOf(e.row), Verdict: v, Late: late, Outcome: invocation.Outcome{
+		Code: v.Code, Text: publicText(ev, v), Reason: v.Reason, Effects: v.Effects, Result: ev.Result, Detail: ev.Detail,
+	}}
+}
+
+// publicText is the message of a failure. What an upstream said is in the
+// result, as data, and in Detail for the owner; it is never our message.
+func publicText(ev invocation.Event, v invocation.Verdict) string {
+	switch {
+	case v.Code == "":
+		return ""
+	case ev.Kind == invocation.ToolError:
+		return "the tool answered with an error; the result has its words"
+	case v.Code == fault.UpstreamFailed:
+		return "the upstream was called and refused"
+	case v.Code == fault.Unavailable:
+		return "the upstream cannot be called now; nothing was sent"
+	}
+	return "the call may have happened; do not repeat it, ask the owner"
+}

@@ -1,0 +1,210 @@
+// Package dispatch is the one port through which methods are executed. Whoever
+// asks, and over whichever door, the port resolves an approved binding, has the
+// store decide in one transaction, makes the dispatch mark durable before the
+// first byte, calls the executor once, and makes the outcome durable before the
+// answer (pool page, sections 6 and 7; draft, "trusted capability-dispatch
+// port").
+//
+// It promises: at most one dispatch for a tx over all restarts; an answer only
+// after its outcome is durable; `indeterminate` for every doubt. It does not
+// promise that an executor does what its method says. A Port is safe for
+// concurrent use; a call belongs to its caller's goroutine.
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/digest"
+	"github.com/stewardhost/steward/internal/ground/effect"
+	"github.com/stewardhost/steward/internal/ground/failpoint"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+)
+
+// Reference names a method as a door received it. Resource is an id or one of
+// the host's aliases and is resolved inside the owner.
+type Reference struct {
+	Resource string
+	Contract string
+	Method   string
+}
+
+// Resolved is a reference as it stands in the pool; it grants nothing.
+type Resolved struct {
+	Target invocation.Target
+	Method resource.Method
+}
+
+// Journal is the store, as far as the port needs it. Each verb is one
+// transaction that is durable when it returns without an error; a *fault.Fault
+// is a decision, any other error means that nothing is known to have changed.
+type Journal interface {
+	// Resolve reads a method without authorizing anything; false if there is none.
+	Resolve(ctx context.Context, owner id.Owner, ref Reference) (Resolved, bool, error)
+	Reserve(ctx context.Context, c authority.Call) (authority.CallChanges, error)
+	Mark(ctx context.Context, c authority.Caller, a authority.Attempt) (invocation.Row, error)
+	Settle(ctx context.Context, c authority.Caller, s authority.Settle) (invocation.Answer, error)
+	// RunBuiltin reserves, executes a built-in and settles in one commit.
+	RunBuiltin(ctx context.Context, c authority.Call, args, condition []byte) (invocation.Answer, error)
+	Lookup(ctx context.Context, c authority.Caller, tx id.Tx) (invocation.Answer, error)
+}
+
+// Executor is one outside thing that can execute tools. Call sends at most one
+// message for the call, ever; a clean answer that comes after Call has returned
+// in doubt goes to late, at most once.
+type Executor interface {
+	Ready() bool
+	Open(ctx context.Context) error
+	Call(ctx context.Context, tool string, args []byte, late func(invocation.Event)) invocation.Event
+}
+
+// FindExecutor gives the executor of an adapter, false if there is none.
+type FindExecutor func(id.Adapter) (Executor, bool)
+
+// Request is one call as a door received it. Args is a raw JSON object, nil for
+// none; If is raw JSON or nil; a zero Deadline is the longest allowed.
+type Request struct {
+	Tx       id.Tx
+	Ref      Reference
+	Contract digest.Digest
+	Args     []byte
+	If       []byte
+	Deadline time.Duration
+	Ack      id.Tx
+	Confirm  id.Confirmation
+}
+
+// Port executes calls.
+type Port struct {
+	journal   Journal
+	executors FindExecutor
+	now       func() time.Time
+	node      id.Node
+	epoch     int64
+	log       *slog.Logger
+	known     *definitions
+}
+
+// New returns a port for one process of the host, named by node and epoch.
+func New(journal Journal, executors FindExecutor, node id.Node, epoch int64, log *slog.Logger) *Port {
+	return &Port{journal: journal, executors: executors, now: time.Now, node: node, epoch: epoch, log: log,
+		known: newDefinitions()}
+}
+
+// Call executes one request for a caller and returns what is durably known. It
+// never fails: every refusal and failure is an answer. When ctx ends after the
+// mark, the executor is told to cancel and the outcome is still settled.
+func (p *Port) Call(ctx context.Context, caller authority.Caller, r Request) invocation.Answer {
+	if err := failpoint.Hit(failpoint.Parsed); err != nil {
+		return refusal(r.Tx, err)
+	}
+	answer, err := p.try(ctx, caller, r)
+	if fault.Is(err, fault.NeedsConsent) && p.known.forget(caller.Owner, r.Ref) {
+		// The definition that the arguments were held against may be an old one.
+		answer, err = p.try(ctx, caller, r)
+	}
+	if err != nil {
+		return refusal(r.Tx, err)
+	}
+	return answer
+}
+
+// Lookup tells what is recorded of a tx. It never dispatches and extends
+// nothing.
+func (p *Port) Lookup(ctx context.Context, caller authority.Caller, tx id.Tx) invocation.Answer {
+	answer, err := p.journal.Lookup(ctx, caller, tx)
+	if err != nil {
+		return refusal(tx, err)
+	}
+	return answer
+}
+
+func (p *Port) try(ctx context.Context, caller authority.Caller, r Request) (invocation.Answer, error) {
+	def, err := p.known.resolve(ctx, p.journal, caller.Owner, r.Ref)
+	if err != nil {
+		return invocation.Answer{}, unavailable(err)
+	}
+	c, args, err := p.command(caller, r, def)
+	if err != nil {
+		return invocation.Answer{}, err
+	}
+	if def.Method.Binding.Kind == resource.ByHost {
+		return p.journal.RunBuiltin(ctx, c, args, r.If)
+	}
+	exec, found := p.executors(def.Method.Binding.Adapter)
+	c.Ready = found && exec.Ready()
+	ch, err := p.journal.Reserve(ctx, c)
+	if err != nil {
+		return invocation.Answer{}, err
+	}
+	if ch.Action == authority.Replay {
+		answer := ch.Row.Answer()
+		answer.Replayed = true
+		return answer, nil
+	}
+	e := execution{p, caller, def, ch.Row, args}
+	if ch.Action == authority.Wait {
+		return e.wait(ctx, exec, found), nil
+	}
+	return e.send(ctx, exec), nil
+}
+
+// command builds the plain command from a request. Its faults depend on nothing
+// but the request itself.
+func (p *Port) command(caller authority.Caller, r Request, def definition) (authority.Call, []byte, error) {
+	args, bad := canonicalArgs(r.Args)
+	if bad != nil {
+		return authority.Call{}, nil, bad
+	}
+	condition, bad := canonicalIf(r.If)
+	if bad != nil {
+		return authority.Call{}, nil, bad
+	}
+	deadline := r.Deadline
+	if deadline <= 0 {
+		deadline = bound.CallDeadline.Duration()
+	}
+	if deadline > bound.CallDeadline.Duration() {
+		return authority.Call{}, nil, bound.CallDeadline.Exceeded()
+	}
+	t := def.Target
+	parts := digest.Join(t.Resource.String(), t.Contract, t.Method).Bytes(args).Bytes(condition)
+	c := authority.Call{
+		Caller: caller, Tx: r.Tx, Target: t, Contract: r.Contract,
+		Request: parts.Sum(digest.Request), Input: parts.Sum(digest.Input), Args: args,
+		HasIf: len(condition) > 0, Ack: r.Ack, Confirm: r.Confirm, Deadline: deadline,
+		Node: p.node, Epoch: p.epoch, NewInvocation: id.New[id.Invocation](), NewConfirmation: id.New[id.Confirmation](),
+	}
+	if def.input != nil {
+		c.CheckedAgainst = def.pin
+		c.ArgsFault = def.checkArgs(args)
+	}
+	if len(r.Args) > 0 {
+		args = r.Args // the executor gets the caller's own bytes
+	}
+	return c, args, nil
+}
+
+// refusal answers an error that came before anything was dispatched.
+func refusal(tx id.Tx, err error) invocation.Answer {
+	f := fault.From(err)
+	effects := effect.None
+	switch f.Code {
+	case fault.Unavailable, fault.Conflict:
+		effects = effect.NotDispatched
+	}
+	return invocation.Refusal(tx, f, effects)
+}
+
+func unavailable(err error) error {
+	if fault.Is(err, fault.From(err).Code) {
+		return err
+	}
+	return fault.New(fault.Unavailable, "the store cannot be read now").Because(err)
+}
