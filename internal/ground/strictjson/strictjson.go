@@ -107,7 +107,14 @@ func open(raw []byte, lim Limits) (*scanner, error) {
 	return s, nil
 }
 
+// pooledBytes bounds the documents whose scanner is used again, since a decoder
+// keeps room for the names that it has seen.
+const pooledBytes = 64 << 10
+
 func (s *scanner) close() {
+	if s.dec.InputOffset() > pooledBytes {
+		return
+	}
 	s.src = bytes.Buffer{}
 	s.dec.Reset(&s.src) // a pooled scanner must not hold the document
 	scanners.Put(s)
