@@ -1,0 +1,146 @@
+// Package view holds what the owner is shown: rows of the pool joined with the
+// names that a person knows them by. Views are plain values that the store
+// fills and the faces print; nothing decides on them.
+package view
+
+import (
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/pool/audit"
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/confirmation"
+	"github.com/stewardhost/steward/internal/domain/pool/contract"
+	"github.com/stewardhost/steward/internal/domain/pool/grant"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/ground/digest"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/ground/secret"
+)
+
+// App is a client with the number of its live grant rows.
+type App struct {
+	Client    id.Client
+	Name      string
+	Kind      authority.ClientKind
+	Connected bool
+	CreatedAt time.Time
+	Grants    int
+}
+
+// NewApp is a client to add, with the hashes of its first tokens.
+type NewApp struct {
+	Client id.Client
+	Name   string
+	Tokens []NewToken
+}
+
+// NewToken is the stored form of a token; a zero expiry means none.
+type NewToken struct {
+	Hash      secret.Hash
+	Audience  authority.Audience
+	ExpiresAt time.Time
+}
+
+// AdapterState says whether the owner uses an upstream entry.
+type AdapterState string
+
+// The states of an upstream entry. Removed is terminal.
+const (
+	Enabled  AdapterState = "enabled"
+	Disabled AdapterState = "disabled"
+	Removed  AdapterState = "removed"
+)
+
+// Adapter is a configured upstream entry and the resource that it serves.
+// Configuration is the importer's own JSON.
+type Adapter struct {
+	Owner         id.Owner
+	ID            id.Adapter
+	Name          string
+	Kind          string
+	Configuration []byte
+	Server        string // as the upstream calls itself
+	Protocol      string // revision that was negotiated at the last listing
+	State         AdapterState
+	ListedAt      time.Time
+	Resource      id.Resource
+}
+
+// Resource is a resource with its methods and, for an imported one, its entry.
+type Resource struct {
+	Row     resource.Row
+	Adapter Adapter
+	Methods []resource.Kept
+}
+
+// Listing is what one fresh listing changed.
+type Listing struct {
+	Resource id.Resource
+	Methods  []resource.Kept
+	Changed  []string
+}
+
+// Grant is a row with its derived state and its tool name on the MCP face.
+type Grant struct {
+	Row      grant.Row
+	State    grant.State
+	App      string
+	Resource string
+	Title    string
+	Tool     string
+}
+
+// Callable is one method that a caller may call now.
+type Callable struct {
+	Target   invocation.Target
+	Tool     string
+	Method   contract.Method
+	Resource string // label
+}
+
+// Confirmation is a question to the owner.
+type Confirmation struct {
+	Row      confirmation.Row
+	App      string
+	Resource string
+}
+
+// Invocation is a journal row with names.
+type Invocation struct {
+	Row      invocation.Row
+	App      string
+	Resource string
+}
+
+// JournalFilter selects journal rows, newest first. Before is the cursor that
+// the page before gave; a zero Limit is the largest page.
+type JournalFilter struct {
+	State  invocation.State
+	Client id.Client
+	Before string
+	Limit  int
+}
+
+// Verification is what a check of the whole trail found. Break is nil and
+// Mismatches is empty where everything holds.
+type Verification struct {
+	Rows        int64
+	Invocations int64
+	Last        digest.Digest
+	Break       *audit.Break
+	Mismatches  []string // ids of settled rows that differ from their audit rows
+}
+
+// Recovery counts the rows of dead processes that were classified at start.
+type Recovery struct {
+	NotDispatched int
+	Indeterminate int
+}
+
+// Seed is a built-in resource that every owner has.
+type Seed struct {
+	Label    string
+	Alias    string
+	Document contract.Document
+}
