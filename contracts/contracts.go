@@ -1,0 +1,13 @@
+// Package contracts carries the contract documents that steward publishes, as
+// files that anyone can read without Go. They are immutable: a changed meaning
+// is a new version under a new URL. The package is data; it promises nothing
+// but the bytes.
+package contracts
+
+import "embed"
+
+// Pool holds the contracts of the pool's built-in resources, one JSON document
+// a file.
+//
+//go:embed pool/*.json
+var Pool embed.FS
