@@ -38,10 +38,9 @@ func checkNumbers(raw []byte, lim Limits) error {
 }
 
 const (
-	maxInteger     = 1<<53 - 1
-	integerDigits  = 16  // of maxInteger
-	doubleDigits   = 17  // no shortest text of a double has more
-	doubleExponent = 400 // every finite, non-zero double lies within 10^±400
+	maxInteger    = 1<<53 - 1
+	integerDigits = 16 // of maxInteger
+	doubleDigits  = 17 // no shortest text of a double has more
 )
 
 var (
@@ -54,12 +53,10 @@ func checkNumber(literal string) error {
 	if len(literal) < integerDigits && strings.IndexAny(literal, ".eE") < 0 {
 		return nil
 	}
-	d, ok := decimalOf(literal)
+	d := decimalOf(literal)
 	switch {
 	case d.digits == "":
 		return nil
-	case !ok || len(d.digits) > doubleDigits:
-		return tooFine(d)
 	case d.exp >= 0:
 		if len(d.digits)+d.exp > integerDigits {
 			return errInteger
@@ -69,23 +66,16 @@ func checkNumber(literal string) error {
 			return errInteger
 		}
 		return nil
-	}
-	// The literal itself may be long; its value is not.
-	f, err := strconv.ParseFloat(d.digits+"e"+strconv.Itoa(d.exp), 64)
-	if err != nil {
+	case len(d.digits) > doubleDigits:
 		return errFraction
 	}
-	if short, _ := decimalOf(strconv.FormatFloat(f, 'e', -1, 64)); short != d {
+	// The literal may be long; the digits that count are few. A value that is
+	// too small for a double becomes zero and so another decimal.
+	f, _ := strconv.ParseFloat(d.digits+"e"+strconv.Itoa(d.exp), 64)
+	if decimalOf(strconv.FormatFloat(f, 'e', -1, 64)) != d {
 		return errFraction
 	}
 	return nil
-}
-
-func tooFine(d decimal) error {
-	if d.exp >= 0 {
-		return errInteger
-	}
-	return errFraction
 }
 
 // decimal is digits × 10^exp, without sign: digits have no zero at either end,
@@ -95,9 +85,7 @@ type decimal struct {
 	exp    int
 }
 
-// decimalOf reads a valid literal; it reports false when the value is so large
-// or small that no double is near, and then only the exponent's sign is right.
-func decimalOf(literal string) (decimal, bool) {
+func decimalOf(literal string) decimal {
 	mantissa, exponent := strings.TrimPrefix(literal, "-"), ""
 	if i := strings.IndexAny(mantissa, "eE"); i >= 0 {
 		mantissa, exponent = mantissa[:i], mantissa[i+1:]
@@ -108,31 +96,20 @@ func decimalOf(literal string) (decimal, bool) {
 		digits = whole + fraction
 	}
 	kept := strings.TrimRight(digits, "0")
-	point := len(digits) - len(kept) - len(fraction) // the exponent, but for the written one
-	kept = strings.TrimLeft(kept, "0")
-	if kept == "" {
-		return decimal{}, true
+	shift := len(digits) - len(kept) - len(fraction)
+	if kept = strings.TrimLeft(kept, "0"); kept == "" {
+		return decimal{}
 	}
-	written, ok := exponentOf(exponent)
-	exp := point + written
-	if magnitude := exp + len(kept); magnitude > doubleExponent || magnitude < -doubleExponent {
-		ok = false
-	}
-	return decimal{kept, exp}, ok
+	return decimal{kept, shift + exponentOf(exponent)}
 }
 
-// exponentOf reads a written exponent, or a number of the same sign beyond any
-// literal's length if it is huge.
-func exponentOf(text string) (int, bool) {
-	sign := 1
+// exponentOf reads a written exponent; one that is beyond every document's
+// length stands for all larger ones.
+func exponentOf(text string) int {
+	n, _ := strconv.Atoi("0" + strings.TrimLeft(text, "+-")) // the largest int, if out of range
+	n = min(n, 1<<30)
 	if strings.HasPrefix(text, "-") {
-		sign = -1
+		return -n
 	}
-	text = strings.TrimLeft(text, "+-0")
-	const huge = 1 << 30
-	if len(text) > len("999999999") {
-		return sign * huge, false
-	}
-	n, _ := strconv.Atoi("0" + text)
-	return sign * n, true
+	return n
 }
