@@ -1,0 +1,94 @@
+# Everything is built and tested by exactly this Go; go.mod lets older ones build.
+export GOTOOLCHAIN := go1.27.3
+export CGO_ENABLED ?= 0
+
+# The commit that `make quick` compares the work tree with.
+BASE ?= HEAD
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## bin/steward
+	@test -d cmd/steward || { echo "build: not built yet: there is no cmd/steward"; exit 1; }
+	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/steward ./cmd/steward
+
+.PHONY: demo
+demo: build ## the main job, offline
+	bin/steward demo
+
+.PHONY: test
+test: ## all Go suites; needs Go and nothing else
+	go test -count=1 -timeout 10m ./...
+
+.PHONY: quick
+quick: ## for every commit: format, house, vet, and the packages that differ from BASE (HEAD)
+	@scripts/quick '$(BASE)'
+
+.PHONY: check
+check: ## all that CI runs; needs gcc and npm
+	@scripts/step format $(MAKE) -s format
+	@scripts/step house $(MAKE) -s house
+	@scripts/step pins $(MAKE) -s pins
+	@scripts/step vet $(MAKE) -s vet
+	@scripts/step lint $(MAKE) -s lint
+	@scripts/step test $(MAKE) -s test
+	@scripts/step race $(MAKE) -s race
+	@scripts/step fuzz $(MAKE) -s fuzz
+	@scripts/step npm-suite $(MAKE) -s npm-suite
+	@scripts/step cross $(MAKE) -s cross
+	@scripts/step vuln $(MAKE) -s vuln
+
+.PHONY: format
+format: ## fails where gofmt would change a file
+	@scripts/format
+
+.PHONY: house
+house: ## the rules at the root: floors, sizes, package pages, text
+	go test -count=1 .
+
+.PHONY: pins
+pins: ## go.mod is tidy, and the SQLite pair fits
+	go mod tidy -diff
+	@scripts/libc-pin
+
+.PHONY: vet
+vet: ## go vet, also of what build tags hide
+	go vet ./...
+	go vet -tags npm,failpoints ./...
+
+.PHONY: lint
+lint: ## the linters of .golangci.yml
+	go tool -modfile=tools/go.mod golangci-lint run ./...
+
+.PHONY: race
+race: ## the race detector once over all packages; needs gcc
+	CGO_ENABLED=1 go test -race -short -count=1 -timeout 20m ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (3s)
+	@scripts/fuzz
+
+.PHONY: npm-suite
+npm-suite: ## outside servers and the conformance suite; needs npm
+	@scripts/npm-suite
+
+.PHONY: npm-lock
+npm-lock: ## renew test/npm/package-lock.json from package.json; needs npm
+	@scripts/npm-setup lock
+
+.PHONY: cross
+cross: ## compile for Linux and macOS, amd64 and arm64
+	@scripts/cross
+
+.PHONY: vuln
+vuln: ## known vulnerabilities that the code reaches
+	@scripts/vuln
+
+.PHONY: bench generate gate release-gate
+bench generate gate release-gate:
+	@echo "$@: not built yet"; exit 1
