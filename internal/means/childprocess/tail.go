@@ -1,0 +1,79 @@
+package childprocess
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stewardhost/steward/internal/ground/bound"
+)
+
+// tail keeps the last bound.StderrBytes bytes that were written to it. It has
+// one lock.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+// collect reads until the end or an error.
+func (t *tail) collect(from io.Reader) {
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := from.Read(buf)
+		t.add(buf[:n])
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (t *tail) add(b []byte) {
+	keep := bound.StderrBytes.Int()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, b...)
+	// Twice the size before moving makes the cost of a byte constant.
+	if len(t.kept) > 2*keep {
+		t.kept = t.kept[:copy(t.kept, t.kept[len(t.kept)-keep:])]
+	}
+}
+
+func (t *tail) text() string {
+	keep := bound.StderrBytes.Int()
+	t.mu.Lock()
+	raw := string(t.kept[max(0, len(t.kept)-keep):])
+	t.mu.Unlock()
+
+	// Escapes make text longer, so the front is given up a second time, at a
+	// whole character.
+	shown := escaped(raw)
+	shown = shown[max(0, len(shown)-keep):]
+	for len(shown) > 0 && !utf8.RuneStart(shown[0]) {
+		shown = shown[1:]
+	}
+	return shown
+}
+
+// escaped shows every character that is not a printable one, a tab or a line
+// end as an escape.
+func escaped(raw string) string {
+	var b strings.Builder
+	for len(raw) > 0 {
+		r, size := utf8.DecodeRuneInString(raw)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, raw[0])
+		case r == '\n' || r == '\t' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r < utf8.RuneSelf:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		}
+		raw = raw[size:]
+	}
+	return b.String()
+}
