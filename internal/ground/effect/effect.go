@@ -34,14 +34,15 @@ func SetOf(cs ...Class) (Set, error) {
 	for _, c := range cs {
 		bit := bitOf(c)
 		if bit == 0 {
-			return Set{}, fault.Newf(fault.InvalidRequest, "unknown effect class %q; known are %s", c, known())
+			return Set{}, fault.Newf(fault.InvalidRequest, "unknown effect class; known are %s", known())
 		}
 		s.bits |= bit
 	}
 	return s, nil
 }
 
-// Parse reads a comma-separated list such as "read,write".
+// Parse reads a comma-separated list such as "read, write", as an owner types
+// it: in any order, with spaces, and perhaps empty.
 func Parse(text string) (Set, error) {
 	var cs []Class
 	for _, word := range strings.Split(text, ",") {
@@ -81,11 +82,18 @@ func (s Set) String() string {
 // MarshalText makes a set a plain string in JSON.
 func (s Set) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText is the strict reverse of MarshalText.
+// UnmarshalText is the strict reverse of MarshalText: a set has one spelling.
 func (s *Set) UnmarshalText(text []byte) error {
 	got, err := Parse(string(text))
+	if err == nil && got.String() != string(text) {
+		err = fault.Newf(fault.InvalidRequest, "these effects are written %q", got)
+	}
+	if err != nil {
+		*s = Set{}
+		return err
+	}
 	*s = got
-	return err
+	return nil
 }
 
 // NeedsConfirmation reports whether a call with these effects asks the owner

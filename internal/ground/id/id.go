@@ -10,6 +10,7 @@ package id
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"strings"
 	"time"
 
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -25,13 +26,18 @@ const (
 type kind interface{ prefix() string }
 
 // ID is an identifier of one kind; use the named types below.
-type ID[K kind] struct{ text string }
+type ID[K kind] struct {
+	_    [0]K // keeps Go from converting one kind to another
+	text string
+}
+
+func of[K kind](text string) ID[K] { return ID[K]{text: text} }
 
 // New mints an id from the system's randomness.
 func New[I ID[K], K kind]() I {
 	var b [randomBytes]byte
 	rand.Read(b[:]) // never fails: crypto/rand ends the process instead
-	return I(ID[K]{prefixOf[K]() + encode(b)})
+	return I(of[K](prefixOf[K]() + encode(b)))
 }
 
 // Parse reads an id of the wanted kind, byte for byte.
@@ -40,7 +46,7 @@ func Parse[I ID[K], K kind](text string) (I, error) {
 	if len(text) != len(prefix)+bodyLen || text[:len(prefix)] != prefix || !wellFormed(text[len(prefix):]) {
 		return I{}, fault.Newf(fault.InvalidRequest, "not an id of the form %s…", prefix)
 	}
-	return I(ID[K]{text}), nil
+	return I(of[K](text)), nil
 }
 
 // String is the id as it stands on every wire.
@@ -71,12 +77,13 @@ func NewTx(now time.Time) Tx {
 	var ms [8]byte
 	binary.BigEndian.PutUint64(ms[:], uint64(now.UnixMilli()))
 	copy(b[:6], ms[2:])
-	return Tx{prefixOf[txKind]() + encode(b)}
+	return of[txKind](prefixOf[txKind]() + encode(b))
 }
 
-// MintedAt is the time that the client wrote into a tx. It is a claim.
+// MintedAt is the time that the client wrote into a tx. It is a claim. No tx
+// gives the zero time.
 func MintedAt(tx Tx) time.Time {
-	b, ok := decode(tx.text[len(prefixOf[txKind]()):])
+	b, ok := decode(strings.TrimPrefix(tx.text, prefixOf[txKind]()))
 	if !ok {
 		return time.Time{}
 	}

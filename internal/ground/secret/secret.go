@@ -14,17 +14,32 @@ import (
 
 const redacted = "[secret]"
 
-// Secret is text that only Reveal gives out. The zero value is no secret.
-type Secret struct{ text string }
+// Secret is text that only Reveal gives out. The zero value is no secret. Two
+// secrets are compared by their hashes, not with ==.
+//
+// The text is behind a pointer, since fmt calls no method of a value in an
+// unexported field, nor under a verb that it does not know, and prints what it
+// finds there.
+type Secret struct{ text *string }
 
 // Of wraps text that came from outside.
-func Of(text string) Secret { return Secret{text} }
+func Of(text string) Secret {
+	if text == "" {
+		return Secret{}
+	}
+	return Secret{&text}
+}
 
 // Reveal gives the text to the one place that must send or show it.
-func (s Secret) Reveal() string { return s.text }
+func (s Secret) Reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
 
 // IsZero reports whether there is no secret.
-func (s Secret) IsZero() bool { return s.text == "" }
+func (s Secret) IsZero() bool { return s.text == nil }
 
 // Format writes the fixed word for every verb and flag.
 func (Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, redacted) }
@@ -56,20 +71,20 @@ type Hash [sha256.Size]byte
 func NewToken(kind Kind) Secret {
 	var b [tokenBytes]byte
 	rand.Read(b[:])
-	return Secret{string(kind) + base64.RawURLEncoding.EncodeToString(b[:])}
+	return Of(string(kind) + base64.RawURLEncoding.EncodeToString(b[:]))
 }
 
 // HashToken gives the stored form of a token of this kind, and false for text
 // that cannot be one.
 func HashToken(kind Kind, token Secret) (Hash, bool) {
-	body, ok := strings.CutPrefix(token.text, string(kind))
+	body, ok := strings.CutPrefix(token.Reveal(), string(kind))
 	if !ok || len(body) != base64.RawURLEncoding.EncodedLen(tokenBytes) {
 		return Hash{}, false
 	}
 	if _, err := base64.RawURLEncoding.Strict().DecodeString(body); err != nil {
 		return Hash{}, false
 	}
-	return sha256.Sum256([]byte(token.text)), true
+	return sha256.Sum256([]byte(token.Reveal())), true
 }
 
 // Equal compares two hashes in constant time.
