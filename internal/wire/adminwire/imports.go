@@ -1,0 +1,57 @@
+package adminwire
+
+// Import names servers to start and list.
+type Import struct {
+	Servers []Server `json:"servers"`
+}
+
+// Server is an entry as the owner's own files have it, for a stdio server.
+// Values of Env may be secrets.
+type Server struct {
+	Name    string            `json:"name"`
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`
+	Cwd     string            `json:"cwd,omitzero"`
+}
+
+// Plan is what an import would make of each tool (faces page, section 1). It
+// changes nothing. Failed names the servers that could not be listed.
+type Plan struct {
+	Tools  []PlannedTool  `json:"tools"`
+	Failed []FailedServer `json:"failed,omitzero"`
+}
+
+// PlannedTool is one tool. Decisions are bounds that would be added, Lost what
+// could not be kept.
+type PlannedTool struct {
+	Server    string   `json:"server"`
+	Name      string   `json:"name"`
+	Outcome   string   `json:"outcome"` // as_is, narrowed, lossy or refused
+	Decisions []Reason `json:"decisions"`
+	Lost      []Reason `json:"lost"`
+	Reason    *Reason  `json:"reason,omitzero"` // of a refused one
+}
+
+// Reason says one thing about a tool's definition, and where in it.
+type Reason struct {
+	Pointer string `json:"pointer"`
+	Text    string `json:"text"`
+}
+
+// Imported tells of each server what was staged for review, or why not.
+type Imported struct {
+	Reviews []Review       `json:"reviews"`
+	Failed  []FailedServer `json:"failed,omitzero"`
+}
+
+// FailedServer is a server that could not be started, listed or added.
+type FailedServer struct {
+	Server string `json:"server"`
+	Error  Error  `json:"error"`
+}
+
+// ServerRef names an entry by its name or id.
+type ServerRef struct {
+	Server string `json:"server"`
+}

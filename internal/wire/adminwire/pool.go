@@ -1,0 +1,220 @@
+package adminwire
+
+import (
+	"time"
+
+	"github.com/stewardhost/steward/internal/ground/strictjson"
+)
+
+// Apps lists the owner's apps, disconnected ones too.
+type Apps struct {
+	Apps []App `json:"apps"`
+}
+
+// App is a client.
+type App struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Kind      string    `json:"kind"` // app or owner
+	Connected bool      `json:"connected"`
+	CreatedAt time.Time `json:"created_at"`
+	Grants    int       `json:"grants"` // live rows
+}
+
+// AppRef names an app by id or name.
+type AppRef struct {
+	App string `json:"app"`
+}
+
+// AddApp makes an app with a token for each door. Its tokens end at ExpiresAt,
+// or never.
+type AddApp struct {
+	Name      string    `json:"name"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+}
+
+// AddedApp holds the tokens, which are told this once.
+type AddedApp struct {
+	ID     string  `json:"id"`
+	Name   string  `json:"name"`
+	Tokens []Token `json:"tokens"`
+}
+
+// Token is a bearer secret for one door.
+type Token struct {
+	Audience string `json:"audience"` // rpc or mcp
+	Token    string `json:"token"`
+}
+
+// ResourceRef names a resource by id, alias, label or the name of its entry.
+type ResourceRef struct {
+	Resource string `json:"resource"`
+}
+
+// Resources lists what is in the pool.
+type Resources struct {
+	Resources []Resource `json:"resources"`
+}
+
+// Resource is a resource without its methods.
+type Resource struct {
+	ID                 string         `json:"id"`
+	Kind               string         `json:"kind"` // builtin or connection
+	Label              string         `json:"label"`
+	Alias              string         `json:"alias"` // such as @profile, else empty
+	State              string         `json:"state"`
+	Storage            string         `json:"storage"`
+	Revision           string         `json:"revision"`
+	DescriptorDigest   string         `json:"descriptor_digest"`
+	PresentationDigest string         `json:"presentation_digest"`
+	CreatedAt          time.Time      `json:"created_at"`
+	Upstream           *Upstream      `json:"upstream,omitzero"` // none for a built-in
+	Methods            map[string]int `json:"methods"`           // how many are in which state
+}
+
+// Upstream is the entry that a resource was imported from. Its command, its
+// environment and its secrets are not told.
+type Upstream struct {
+	ID       string    `json:"id"`
+	Name     string    `json:"name"`
+	Kind     string    `json:"kind"`
+	State    string    `json:"state"`
+	Server   string    `json:"server"`   // as it calls itself; unverified
+	Protocol string    `json:"protocol"` // revision at the last listing
+	ListedAt time.Time `json:"listed_at,omitzero"`
+}
+
+// Review is a resource with everything that an approval says yes to. Shown pins
+// it: an approval must carry it back.
+type Review struct {
+	Resource Resource     `json:"resource"`
+	Methods  []Definition `json:"methods"`
+	Shown    string       `json:"shown"`
+}
+
+// Definition is one method of a resource as it is defined now. Texts are those
+// that an approval would let models see.
+type Definition struct {
+	Method         string         `json:"method"`
+	Contract       string         `json:"contract"`
+	Title          string         `json:"title"`
+	Description    string         `json:"description"`
+	Input          strictjson.Raw `json:"input,omitzero"`  // schema
+	Output         strictjson.Raw `json:"output,omitzero"` // schema, where results are held against one
+	Effects        []string       `json:"effects"`         // proposed, or approved
+	Precondition   bool           `json:"precondition"`
+	State          string         `json:"state"`
+	Reason         string         `json:"reason"` // why it is refused, drifted or gone
+	Tool           string         `json:"tool"`   // the upstream's exact name for it
+	MethodDigest   string         `json:"method_digest"`
+	BindingDigest  string         `json:"binding_digest"`
+	ContractDigest string         `json:"contract_digest"`   // of the approved document, else empty
+	Upstream       strictjson.Raw `json:"upstream,omitzero"` // the whole tool as it was received; untrusted
+	Import         strictjson.Raw `json:"import,omitzero"`   // what the importer decided and lost
+}
+
+// Approve says yes to methods of one resource as they were shown.
+type Approve struct {
+	Resource string   `json:"resource"` // as in ResourceRef
+	Shown    string   `json:"shown"`    // of the Review
+	Methods  []Choice `json:"methods"`
+}
+
+// Choice is the yes to one method. Left-out effects accept the shown ones.
+type Choice struct {
+	Method  string   `json:"method"`
+	Effects []string `json:"effects,omitzero"`
+}
+
+// Approved tells the resource's new revision and the methods that every contract
+// now holds live, in which the approval changed something.
+type Approved struct {
+	Resource string   `json:"resource"` // id
+	Revision string   `json:"revision"`
+	Methods  []string `json:"methods"`
+}
+
+// ListGrants selects rows; an empty app is all of them.
+type ListGrants struct {
+	App string `json:"app,omitzero"` // as in AppRef
+}
+
+// Grants lists rows of authority.
+type Grants struct {
+	Grants []Grant `json:"grants"`
+}
+
+// Grant is one row of authority. Its state is derived at the time of the reply.
+type Grant struct {
+	ID            string    `json:"id"`
+	App           string    `json:"app"`
+	AppID         string    `json:"app_id"`
+	Resource      string    `json:"resource"`
+	ResourceID    string    `json:"resource_id"`
+	Contract      string    `json:"contract"`
+	Method        string    `json:"method"`
+	Title         string    `json:"title"`
+	Tool          string    `json:"tool"` // its name on the MCP face
+	Effects       []string  `json:"effects"`
+	Confirm       string    `json:"confirm"` // by_effect, always or never
+	State         string    `json:"state"`
+	MethodDigest  string    `json:"method_digest"`
+	BindingDigest string    `json:"binding_digest"`
+	CreatedAt     time.Time `json:"created_at"`
+	ExpiresAt     time.Time `json:"expires_at,omitzero"`
+	RevokedAt     time.Time `json:"revoked_at,omitzero"`
+}
+
+// AddGrants gives an app rows for methods of one resource: all of them or none.
+// Every method is named; there is no wildcard.
+type AddGrants struct {
+	App       string    `json:"app"`      // as in AppRef
+	Resource  string    `json:"resource"` // as in ResourceRef
+	Methods   []string  `json:"methods"`
+	Confirm   string    `json:"confirm,omitzero"` // by_effect if left out
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+}
+
+// RevokeGrants ends one row by its id, or every row of an app on a resource.
+type RevokeGrants struct {
+	Grant    string `json:"grant,omitzero"`
+	App      string `json:"app,omitzero"`
+	Resource string `json:"resource,omitzero"`
+}
+
+// Revoked counts the rows that ended.
+type Revoked struct {
+	Revoked int `json:"revoked"`
+}
+
+// ListConfirmations selects the open questions, or those that were decided too.
+type ListConfirmations struct {
+	All bool `json:"all,omitzero"`
+}
+
+// Confirmations lists questions to the owner.
+type Confirmations struct {
+	Confirmations []Confirmation `json:"confirmations"`
+}
+
+// ConfirmationRef names a question by its id.
+type ConfirmationRef struct {
+	Confirmation string `json:"confirmation"`
+}
+
+// Confirmation is a question: may this app make exactly this call once.
+type Confirmation struct {
+	ID         string         `json:"id"`
+	App        string         `json:"app"`
+	AppID      string         `json:"app_id"`
+	Resource   string         `json:"resource"`
+	ResourceID string         `json:"resource_id"`
+	Contract   string         `json:"contract"`
+	Method     string         `json:"method"`
+	Args       strictjson.Raw `json:"args"`
+	State      string         `json:"state"` // open, approved, denied or used
+	AskedAt    time.Time      `json:"asked_at"`
+	DecidedAt  time.Time      `json:"decided_at,omitzero"`
+	GoodUntil  time.Time      `json:"good_until,omitzero"` // of an approved one
+	UsedBy     string         `json:"used_by,omitzero"`    // tx
+}
