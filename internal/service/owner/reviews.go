@@ -1,0 +1,63 @@
+package owner
+
+import (
+	"context"
+
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/ground/digest"
+	"github.com/stewardhost/steward/internal/ground/id"
+)
+
+// ReviewStore keeps resources and their methods. A ref is an id, an alias, a
+// label, or the name of an upstream entry.
+type ReviewStore interface {
+	Resources(ctx context.Context, owner id.Owner) ([]view.Resource, error)
+	Resource(ctx context.Context, owner id.Owner, ref string) (view.Resource, error)
+	Approve(ctx context.Context, owner id.Owner, which id.Resource, c authority.Approve) (authority.ApproveChanges, error)
+}
+
+// Reviews are the resources of a pool and the owner's yes to their methods.
+type Reviews struct{ store ReviewStore }
+
+// NewReviews returns the commands about resources.
+func NewReviews(store ReviewStore) *Reviews { return &Reviews{store} }
+
+// Review is a resource as the owner is shown it; Shown pins all of it.
+type Review struct {
+	view.Resource
+	Shown digest.Digest
+}
+
+// List tells of all resources.
+func (r *Reviews) List(ctx context.Context, owner id.Owner) ([]view.Resource, error) {
+	return r.store.Resources(ctx, owner)
+}
+
+// Show tells of one resource.
+func (r *Reviews) Show(ctx context.Context, owner id.Owner, ref string) (Review, error) {
+	got, err := r.store.Resource(ctx, owner, ref)
+	if err != nil {
+		return Review{}, err
+	}
+	methods := make([]resource.Method, len(got.Methods))
+	for i, kept := range got.Methods {
+		methods[i] = kept.Method
+	}
+	return Review{got, authority.ReviewDigest(got.Row, methods)}, nil
+}
+
+// Approve turns methods live as they were shown. Where anything of the resource
+// is not as it was when shown was made, it is a conflict and nothing changes
+// (invariant I34).
+func (r *Reviews) Approve(ctx context.Context, owner id.Owner, ref string, shown digest.Digest, choices []authority.Choice) (authority.ApproveChanges, error) {
+	got, err := r.store.Resource(ctx, owner, ref)
+	if err != nil {
+		return authority.ApproveChanges{}, err
+	}
+	return r.store.Approve(ctx, owner, got.Row.ID, authority.Approve{
+		Owner: owner, Shown: shown, Choices: choices,
+		NewConsent: id.New[id.Consent](), NewRevision: id.New[id.Revision](),
+	})
+}
