@@ -45,6 +45,16 @@ var (
 	ItemValueBytes    = Row{"item_value_bytes", 40 << 10, Bytes, fault.TooLarge, "pool page 10", "domain/pool/item"}
 	PageRows          = Row{"page_rows", 100, Count, fault.InvalidRequest, "pool page 8", "adapters/store"}
 	ProcessorOrigins  = Row{"processor_origins", 16, Count, fault.InvalidRequest, "pool page 3", "domain/pool/resource"}
+	MCPApps           = Row{"mcp_apps", 4096, Count, fault.Unavailable, "pool page 9", "faces/mcp"}
+	MCPSessions       = Row{"mcp_sessions", 1024, Count, fault.RateLimited, "pool page 9; proof page, R14", "faces/mcp"}
+	MCPStreams        = Row{"mcp_streams", 1024, Count, fault.RateLimited, "pool page 9; proof page, R14", "faces/mcp"}
+	MCPHeld           = Row{"mcp_held", 4096, Count, fault.RateLimited, "quality page 1, memory", "faces/mcp"}
+	MCPCalls          = Row{"mcp_calls_at_once", 256, Count, fault.RateLimited, "pool page 9", "faces/mcp"}
+	MCPListTools      = Row{"mcp_list_tools", 1000, Count, fault.TooLarge, "pool page 9", "faces/mcp"}
+	MCPListBytes      = Row{"mcp_list_bytes", 4 << 20, Bytes, fault.TooLarge, "pool page 9", "faces/mcp"}
+	MCPSessionIdle    = Row{"mcp_session_idle_s", 30 * 60, Seconds, fault.Unavailable, "pool page 9", "faces/mcp"}
+	MCPRecheck        = Row{"mcp_recheck_ms", 2_000, Milliseconds, fault.Unavailable, "field faults, FF82", "faces/mcp"}
+	MCPWrite          = Row{"mcp_write_ms", 10_000, Milliseconds, fault.Unavailable, "proof page, R14", "faces/mcp"}
 )
 
 var poolRows = []Row{
@@ -53,4 +63,5 @@ var poolRows = []Row{
 	SchemaEnum, TitleBytes, DescriptionBytes, LabelBytes, CallDeadline, CallGrace, StartDeadline, StopGrace,
 	UpstreamLineBytes, ListingTools, ListingPages, ListingBytes, ToolBytes, StderrBytes, TxAhead, TxBack,
 	RepeatGuard, ConfirmationLife, OpenConfirmations, ItemKeyBytes, ItemValueBytes, PageRows, ProcessorOrigins,
+	MCPApps, MCPSessions, MCPStreams, MCPHeld, MCPCalls, MCPListTools, MCPListBytes, MCPSessionIdle, MCPRecheck, MCPWrite,
 }
