@@ -1,25 +1,13 @@
 package sqldb
 
-import "database/sql"
-
 // The log is copied into the main file in the background, where it holds nobody
 // up. Under steady load the writer is always a little ahead of the copy, and the
 // log can only start over when the copy has caught up; so when it has grown
 // long, the writer copies the small rest itself between two batches.
 const (
 	tidyPages = 1000 // written since the last copy began: 4 MiB
-	longLog   = 4000 // pages in the log: 16 MiB
+	longLog   = 1900 // pages in the log: what reserveLog reserves
 )
-
-// emptyLog brings what the last process left in the log into the main file. If
-// an fsync of that process failed, the kernel shows pages of the log that are not
-// on the disk, and nothing may be written behind them.
-func emptyLog(conn *sql.Conn) error {
-	if _, _, err := runCheckpoint(conn, checkpointFinal); judge(err, false) == fatal {
-		return unusable("what its last process wrote cannot be recovered", err)
-	}
-	return nil
-}
 
 // askForCheckpoint wakes the checkpointer when enough has been written.
 func (w *writer) askForCheckpoint() {
@@ -47,7 +35,7 @@ func (w *writer) copyRest() {
 
 // checkpointed counts a checkpoint and raises the fence if it failed in earnest.
 // A full disk or a lock leaves the log as it is, for the next time.
-func (w *writer) checkpointed(held, copied int, err error) (rest bool) {
+func (w *writer) checkpointed(held int, err error) (rest bool) {
 	w.count.checkpoints.Add(1)
 	w.count.logPages.Store(int64(held))
 	if judge(err, false) == fatal {

@@ -2,8 +2,8 @@ package sqldb
 
 import (
 	"context"
-	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"sync/atomic"
@@ -40,21 +40,34 @@ func (f *fence) raise(what string, cause error) *fault.Fault {
 
 func (f *fence) fault() *fault.Fault { return f.cause.Load() }
 
-// checkAfterFence walks the whole database if the last process left a note, and
-// removes the note if all is well.
-func checkAfterFence(ctx context.Context, path string, conn *sql.Conn) error {
+// takeOver readies what the last process left. If that has put up its fence, the
+// whole database is checked. In any case the log is brought into the main file:
+// after a failed fsync the kernel shows pages of the log that are not on the
+// disk, and nothing may be written behind them.
+func takeOver(ctx context.Context, path string, s *session) error {
 	note, err := os.ReadFile(path + fenceSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	fenced := !errors.Is(err, fs.ErrNotExist)
+	if fenced && err != nil {
 		return unusable("the note of its last failure cannot be read", err)
 	}
-	if err := checkIntegrity(ctx, conn); err != nil {
-		return unusable("it is damaged since its last failure; restore a backup", errors.Join(err, errors.New(string(note))))
+	if fenced {
+		if err := checkIntegrity(ctx, s.conn); err != nil {
+			return unusable("it is damaged since its last failure; restore a backup", fmt.Errorf("%w; %s", err, note))
+		}
 	}
-	if err := os.Remove(path + fenceSuffix); err != nil {
-		return unusable("the note of its last failure cannot be removed", err)
+	if _, err := runCheckpoint(s.conn, checkpointFinal); judge(err, false) == fatal {
+		return unusable("what its last process wrote cannot be recovered", err)
+	}
+	if err := s.control(beginWrite); err != nil {
+		return unusable("another program holds its write lock", err)
+	}
+	if err := errors.Join(reserveLog(path), s.control(rollback)); err != nil {
+		return unusable("its log cannot be made", err)
+	}
+	if fenced {
+		if err := os.Remove(path + fenceSuffix); err != nil {
+			return unusable("the note of its last failure cannot be removed", err)
+		}
 	}
 	return nil
 }

@@ -2,26 +2,14 @@ package sqldb
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
-	"regexp"
-	"strconv"
+	"time"
 
-	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/means/sqldb/migration"
+	"github.com/stewardhost/steward/internal/means/sqldb/statement"
 )
-
-// migration is one file of the schema's history. Once released it is never
-// edited: the database remembers its digest.
-type migration struct {
-	version int64
-	name    string // of the file
-	digest  string // SHA-256 of the file, in hex
-	script  string
-}
 
 // The table of what was applied, and the statements on it.
 const (
@@ -35,60 +23,27 @@ const (
 	addVersion   = "INSERT INTO schema_version (version, name, sha256, applied_at) VALUES ($1, $2, $3, $4)"
 )
 
-var migrationName = regexp.MustCompile(`^([0-9]{4})_[a-z0-9_]+\.sql$`)
-
-// readMigrations reads the tree that the binary carries. Its faults are bugs of
-// the binary.
-func readMigrations(tree fs.FS) ([]migration, error) {
-	entries, err := fs.ReadDir(tree, ".")
-	if err != nil {
-		return nil, fault.From(err)
-	}
-	var list []migration
-	for _, entry := range entries {
-		parts := migrationName.FindStringSubmatch(entry.Name())
-		if parts == nil {
-			return nil, fault.From(fmt.Errorf("%s is no migration", entry.Name()))
-		}
-		version, err := strconv.ParseInt(parts[1], 10, 64)
-		if err != nil || version != int64(len(list)+1) {
-			return nil, fault.From(fmt.Errorf("%s does not follow number %d", entry.Name(), len(list)))
-		}
-		script, err := fs.ReadFile(tree, entry.Name())
-		if err != nil {
-			return nil, fault.From(err)
-		}
-		sum := sha256.Sum256(script)
-		list = append(list, migration{version, entry.Name(), hex.EncodeToString(sum[:]), string(script)})
-	}
-	if len(list) == 0 {
-		return nil, fault.From(errors.New("there is no migration"))
-	}
-	return list, nil
-}
-
 // migrate applies what is missing in one transaction: all of it or nothing
 // (proof page, FP16). It refuses before it changes anything.
-func migrate(ctx context.Context, conn *sql.Conn, list []migration, at seams) error {
-	applied, fresh, err := readApplied(ctx, conn)
+func migrate(ctx context.Context, s *session, list []migration.Migration, at seams) error {
+	applied, fresh, err := readApplied(ctx, s.conn)
 	if err != nil {
 		return err
 	}
-	if err := compare(applied, list); err != nil {
+	missing, err := migration.Missing(applied, list)
+	if err != nil || len(missing) == 0 {
 		return err
 	}
-	if len(applied) == len(list) {
-		return nil
-	}
-	if err := applyAll(ctx, conn, list[len(applied):], fresh, at); err != nil {
-		_, rerr := conn.ExecContext(context.WithoutCancel(ctx), rollback)
-		return unusable("its schema cannot be brought up to date", errors.Join(err, rerr))
+	if err := applyAll(ctx, s, missing, fresh, at); err != nil {
+		// If the engine has rolled back by itself, it refuses to do it again.
+		_ = s.control(rollback)
+		return unusable("its schema cannot be brought up to date", err)
 	}
 	return nil
 }
 
 // readApplied returns what the database has seen, and whether it is empty.
-func readApplied(ctx context.Context, conn *sql.Conn) (applied []migration, fresh bool, err error) {
+func readApplied(ctx context.Context, conn *sql.Conn) (applied []migration.Migration, fresh bool, err error) {
 	rows, err := conn.QueryContext(ctx, tablesQuery)
 	tables, err := Collect(rows, err, func(r *sql.Rows) (name string, err error) {
 		err = r.Scan(&name)
@@ -101,63 +56,39 @@ func readApplied(ctx context.Context, conn *sql.Conn) (applied []migration, fres
 		return nil, true, nil
 	}
 	rows, err = conn.QueryContext(ctx, listVersions)
-	applied, err = Collect(rows, err, func(r *sql.Rows) (m migration, err error) {
-		err = r.Scan(&m.version, &m.name, &m.digest)
+	applied, err = Collect(rows, err, func(r *sql.Rows) (m migration.Migration, err error) {
+		err = r.Scan(&m.Version, &m.Name, &m.Digest)
 		return m, err
 	})
+	if err == nil && len(applied) == 0 {
+		err = errors.New("schema_version is empty")
+	}
 	if err != nil {
 		return nil, false, unusable("it is not a database of a steward", err)
 	}
 	return applied, false, nil
 }
 
-// compare refuses a database whose history is not the beginning of ours.
-func compare(applied, list []migration) error {
-	for i, was := range applied {
-		if was.version != int64(i+1) {
-			return fault.Newf(fault.Conflict, "the store's schema has a gap before version %d", was.version).Because(ErrChanged)
-		}
-		if i >= len(list) {
-			last := applied[len(applied)-1]
-			return fault.Newf(fault.Conflict, "the store was written by a newer steward: its schema has version %d (%s), this one knows %d", last.version, last.name, len(list)).
-				Because(ErrNewer)
-		}
-		if was.digest != list[i].digest || was.name != list[i].name {
-			return fault.Newf(fault.Conflict, "the store's schema version %d was made by another %s than this steward carries", was.version, list[i].name).Because(ErrChanged)
-		}
-	}
-	return nil
-}
-
-func applyAll(ctx context.Context, conn *sql.Conn, list []migration, fresh bool, at seams) error {
-	if _, err := conn.ExecContext(ctx, beginWrite); err != nil {
+func applyAll(ctx context.Context, s *session, list []migration.Migration, fresh bool, at seams) error {
+	if err := s.control(beginWrite); err != nil {
 		return err
 	}
 	if fresh {
-		if _, err := conn.ExecContext(ctx, translate(makeVersions)); err != nil {
+		if _, err := s.conn.ExecContext(ctx, translate(makeVersions)); err != nil {
 			return err
 		}
-	}
-	add, err := parseTemplate(addVersion)
-	if err != nil {
-		return err
 	}
 	for _, m := range list {
-		for i, statement := range statements(m.script) {
-			if _, err := conn.ExecContext(ctx, translate(statement)); err != nil {
-				return fmt.Errorf("%s, statement %d: %w", m.name, i+1, err)
+		for i, text := range statement.Script(m.Script) {
+			if _, err := s.conn.ExecContext(ctx, translate(text)); err != nil {
+				return fmt.Errorf("%s, statement %d: %w", m.Name, i+1, err)
 			}
 		}
-		if _, err := conn.ExecContext(ctx, add.rebind(), m.version, m.name, m.digest, now()); err != nil {
+		tx := &Tx{session: s, ctx: ctx}
+		_, err := tx.Exec(addVersion, m.Version, m.Name, m.Digest, time.Now().UnixMilli())
+		if err := tx.end(err); err != nil {
 			return err
 		}
 	}
-	next := func() error {
-		_, err := conn.ExecContext(ctx, commit)
-		return err
-	}
-	if at.commit != nil {
-		return at.commit(next)
-	}
-	return next()
+	return s.commit(at)
 }

@@ -28,12 +28,11 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"io/fs"
-	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/means/sqldb/lockedfile"
+	"github.com/stewardhost/steward/internal/means/sqldb/migration"
 )
 
 // Options are what a caller may choose; the zero value works.
@@ -58,9 +57,9 @@ func (o Options) filled() Options {
 
 // The causes of faults that a caller may want to tell apart.
 var (
-	ErrNewer   = errors.New("the database was written by a newer steward")
-	ErrChanged = errors.New("a migration that was applied has been edited")
-	ErrLocked  = errors.New("another steward has this store open")
+	ErrNewer   = migration.ErrNewer
+	ErrChanged = migration.ErrChanged
+	ErrLocked  = lockedfile.ErrHeld
 
 	// ErrUnknown is under the fault of a job whose commit failed in such a way
 	// that the job may or may not be in the database after the next start
@@ -72,9 +71,8 @@ var (
 
 // DB is an open database.
 type DB struct {
-	path    string
 	pool    *sql.DB
-	lock    *lockFile
+	lock    *lockedfile.Lock
 	writer  *writer
 	readers chan *session
 	fence   *fence
@@ -85,122 +83,6 @@ type DB struct {
 	closing chan struct{}
 	tidied  sync.WaitGroup // the checkpointer
 	tidy    chan struct{}  // asks it; holds one
-}
-
-// Open opens or creates the database file at path and brings its schema up to
-// the migrations, files NNNN_name.sql at the root of the given tree, counted
-// from 0001 without a gap. It refuses with Conflict a file that another process
-// has open, that a newer steward wrote, or whose applied migrations were edited,
-// and with Unavailable one that it cannot use. The file is made with mode 0600
-// and a missing folder with 0700; modes of existing ones are checked.
-func Open(ctx context.Context, path string, migrations fs.FS, opt Options) (*DB, error) {
-	return open(ctx, path, migrations, opt, seams{})
-}
-
-// seams are the places where a test stands between this package and the engine.
-type seams struct {
-	commit func(next func() error) error
-}
-
-func open(ctx context.Context, path string, migrations fs.FS, opt Options, at seams) (*DB, error) {
-	list, err := readMigrations(migrations)
-	if err != nil {
-		return nil, err
-	}
-	path, err = filepath.Abs(path)
-	if err != nil {
-		return nil, unusable("the path has no meaning", err)
-	}
-	lock, err := prepareFiles(path)
-	if err != nil {
-		return nil, err
-	}
-	db, err := openEngine(ctx, path, list, opt.filled(), at)
-	if err != nil {
-		return nil, errors.Join(err, lock.release())
-	}
-	db.lock = lock
-	return db, nil
-}
-
-// openEngine opens the connections, brings the schema up to date and starts the
-// writer and the checkpointer.
-func openEngine(ctx context.Context, path string, list []migration, opt Options, at seams) (db *DB, err error) {
-	pool, err := openPool(path)
-	if err != nil {
-		return nil, unusable("the engine does not start", err)
-	}
-	defer func() {
-		if err != nil {
-			_ = pool.Close()
-		}
-	}()
-	pool.SetMaxOpenConns(opt.ReadConns + 2)
-	count := &counters{}
-	var sessions []*session
-	for i := range opt.ReadConns + 2 {
-		s, err := openSession(ctx, pool, count, i >= 2)
-		if err != nil {
-			return nil, err
-		}
-		defer func() {
-			if db == nil {
-				_ = s.conn.Close()
-			}
-		}()
-		sessions = append(sessions, s)
-		if i > 0 {
-			continue
-		}
-		// The first is the writer's; the others open on the finished schema.
-		if err := checkAfterFence(ctx, path, s.conn); err != nil {
-			return nil, err
-		}
-		if err := emptyLog(s.conn); err != nil {
-			return nil, err
-		}
-		if err := migrate(ctx, s.conn, list, at); err != nil {
-			return nil, err
-		}
-	}
-	known, err := rememberNames(path)
-	if err != nil {
-		return nil, unusable("its files are not where they should be", err)
-	}
-	db = &DB{
-		path: path, pool: pool, count: count,
-		fence:   &fence{path: path, up: make(chan struct{})},
-		readers: make(chan *session, opt.ReadConns),
-		closing: make(chan struct{}),
-		tidy:    make(chan struct{}, 1),
-	}
-	for _, s := range sessions[2:] {
-		db.readers <- s
-	}
-	db.writer = &writer{
-		session: sessions[0], at: at, batchMax: opt.BatchMax, names: known,
-		queue: make(chan *request, opt.QueueMax), done: make(chan struct{}),
-		fence: db.fence, count: count, tidy: db.tidy,
-	}
-	go db.writer.serve()
-	db.tidied.Go(func() { db.keepTidy(sessions[1]) })
-	return db, nil
-}
-
-func openSession(ctx context.Context, pool *sql.DB, count *counters, readOnly bool) (*session, error) {
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		return nil, unusable("it cannot be opened", err)
-	}
-	if err := readBack(ctx, conn, readOnly); err != nil {
-		_ = conn.Close()
-		return nil, unusable("a setting does not hold", err)
-	}
-	s := &session{conn: conn, prepared: map[string]*statement{}, statements: &count.writeStatements}
-	if readOnly {
-		s.statements = &count.readStatements
-	}
-	return s, nil
 }
 
 // Write queues a job for the writer and returns after the transaction that it
@@ -312,7 +194,7 @@ func (db *DB) Close() error {
 	for range cap(db.readers) {
 		errs = append(errs, (<-db.readers).conn.Close())
 	}
-	errs = append(errs, db.closeWriter(), db.pool.Close(), db.lock.release())
+	errs = append(errs, db.closeWriter(), db.pool.Close(), db.lock.Release())
 	return errors.Join(errs...)
 }
 
@@ -323,7 +205,7 @@ func (db *DB) Close() error {
 func (db *DB) closeWriter() error {
 	conn := db.writer.session.conn
 	if db.Fenced() == nil {
-		if _, _, err := runCheckpoint(conn, checkpointFinal); judge(err, false) == fatal {
+		if _, err := runCheckpoint(conn, checkpointFinal); judge(err, false) == fatal {
 			_ = db.fence.raise("the last checkpoint failed", err)
 		}
 	}
@@ -332,8 +214,6 @@ func (db *DB) closeWriter() error {
 	}
 	return conn.Close()
 }
-
-func now() int64 { return time.Now().UnixMilli() }
 
 func cancelled(err error) *fault.Fault {
 	return fault.New(fault.Unavailable, "the caller gave up before the store could act").Because(err)
@@ -345,9 +225,4 @@ func shut() *fault.Fault {
 
 func noRoom(err error) *fault.Fault {
 	return fault.New(fault.Unavailable, "the store has no room left").Because(err)
-}
-
-// unusable is the fault of a file that cannot be opened.
-func unusable(why string, err error) *fault.Fault {
-	return fault.Newf(fault.Unavailable, "the store cannot be opened: %s", why).Because(err)
 }

@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
+
+	"github.com/stewardhost/steward/internal/means/sqldb/statement"
 )
 
 // Everything that only SQLite knows is in this file.
@@ -34,8 +36,13 @@ const (
 	checkpoint      = "PRAGMA wal_checkpoint(PASSIVE)"
 	checkpointFinal = "PRAGMA wal_checkpoint(TRUNCATE)"
 
+	logSuffix = "-wal"
+
 	integrityCheck = "PRAGMA integrity_check(20)"
 )
+
+// companions are the suffixes of the files beside the main one.
+var companions = []string{logSuffix, "-shm"}
 
 // settings are made on each connection and read back from it.
 var settings = []struct{ name, value, readsAs string }{
@@ -104,17 +111,7 @@ func readBack(ctx context.Context, conn *sql.Conn, readOnly bool) error {
 
 // rebind writes a statement with the engine's own parameters. SQLite numbers
 // $n by first appearance and ?n by n.
-func (t template) rebind() string {
-	var b strings.Builder
-	for _, p := range t.pieces {
-		b.WriteString(p.text)
-		if p.param > 0 {
-			b.WriteByte('?')
-			b.WriteString(strconv.Itoa(p.param))
-		}
-	}
-	return b.String()
-}
+func rebind(s statement.Statement) string { return s.With("?") }
 
 var (
 	typeName    = regexp.MustCompile(`(?i)\b(bytea|bigint)\b`)
@@ -124,25 +121,21 @@ var (
 // translate turns one statement of a migration into the engine's words. Tables
 // become STRICT, so that a value of the wrong type is refused here as it is by
 // the other engine.
-func translate(statement string) string {
-	var b strings.Builder
-	table := strings.EqualFold(firstWord(statement), "create") && createTable.MatchString(statement)
-	for _, part := range split(statement) {
-		if part.literal {
-			b.WriteString(part.text)
-			continue
-		}
-		b.WriteString(typeName.ReplaceAllStringFunc(part.text, func(name string) string {
+func translate(text string) string {
+	table := false
+	text = statement.Edit(text, func(part string) string {
+		table = table || createTable.MatchString(part)
+		return typeName.ReplaceAllStringFunc(part, func(name string) string {
 			if strings.EqualFold(name, "bytea") {
 				return "BLOB"
 			}
 			return "INTEGER"
-		}))
-	}
+		})
+	})
 	if table {
-		b.WriteString("\nSTRICT")
+		text += "\nSTRICT"
 	}
-	return b.String()
+	return text
 }
 
 // tablesQuery lists the tables that a caller made.
@@ -197,13 +190,43 @@ func pagesWritten(conn *sql.Conn) (pages int, err error) {
 	return pages, err
 }
 
-// runCheckpoint returns how many pages the log holds and how many of them the
-// main file has too.
-func runCheckpoint(conn *sql.Conn, text string) (held, copied int, err error) {
-	var blocked int
+// runCheckpoint returns how many pages the log holds.
+func runCheckpoint(conn *sql.Conn, text string) (held int, err error) {
+	var blocked, copied int
 	err = conn.QueryRowContext(context.Background(), text).Scan(&blocked, &held, &copied)
-	return held, copied, err
+	return held, err
 }
+
+// reserveLog gives an empty log its room ahead of time, unless the disk has
+// little. To overwrite what is allocated costs one flush of the disk where to
+// append costs several, and what is reserved is there when the disk is full. The
+// engine takes zeros for the end of the log. The caller holds the write lock, so
+// that no other process writes there meanwhile.
+func reserveLog(path string) error {
+	file, err := os.OpenFile(path+logSuffix, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	var disk unix.Statfs_t
+	if err := unix.Fstatfs(int(file.Fd()), &disk); err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	room := min(logReserve, int64(disk.Bavail)*disk.Bsize/64)
+	if info.Size() > 0 || room < logReserve/16 {
+		return nil
+	}
+	if _, err := file.Write(make([]byte, room)); err != nil && !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) {
+		return err
+	}
+	return file.Sync()
+}
+
+const logReserve = 8 << 20
 
 // checkIntegrity walks the whole database.
 func checkIntegrity(ctx context.Context, conn *sql.Conn) error {
@@ -228,7 +251,7 @@ type names map[string]os.FileInfo
 
 func rememberNames(path string) (names, error) {
 	n := names{}
-	for _, name := range []string{path, path + "-wal"} {
+	for _, name := range []string{path, path + logSuffix} {
 		info, err := os.Stat(name)
 		if err != nil {
 			return nil, err

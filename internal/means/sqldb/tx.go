@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/means/sqldb/statement"
 )
 
 // Tx is one job's view of one transaction. It belongs to the goroutine that
@@ -45,7 +46,7 @@ func (tx *Tx) Exec(query string, args ...any) (rowsAffected int64, err error) {
 	if err != nil {
 		return 0, tx.fail(query, err)
 	}
-	if st.verb == other || st.verb == changes && n > 0 {
+	if st.verb == statement.Other || st.verb == statement.Changes && n > 0 {
 		tx.wrote = true
 	}
 	return n, nil
@@ -59,7 +60,7 @@ func (tx *Tx) Query(query string, args ...any) (*sql.Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	if st.verb != reads {
+	if st.verb != statement.Reads {
 		tx.wrote = true
 	}
 	rows, err := st.QueryContext(context.Background(), args...)
@@ -111,7 +112,7 @@ func Collect[T any](rows *sql.Rows, err error, scan func(*sql.Rows) (T, error)) 
 }
 
 // prepare checks that a statement may run now and returns it prepared.
-func (tx *Tx) prepare(query string, args []any) (*statement, error) {
+func (tx *Tx) prepare(query string, args []any) (*prepared, error) {
 	if tx.over {
 		return nil, statementFault(query, errors.New("the transaction is over"))
 	}
@@ -220,42 +221,42 @@ func portable(arg any) error {
 // goroutine at a time.
 type session struct {
 	conn       *sql.Conn
-	prepared   map[string]*statement
+	cache      map[string]*prepared
 	statements *atomic.Int64
 }
 
-type statement struct {
+type prepared struct {
 	*sql.Stmt
 	params int
-	verb   verb
+	verb   statement.Verb
 }
 
 // cacheSize bounds the prepared statements of a connection. The texts of a
 // program are far fewer; a text made at run time must not grow the cache.
 const cacheSize = 512
 
-func (s *session) prepare(query string) (*statement, error) {
-	if st, ok := s.prepared[query]; ok {
+func (s *session) prepare(query string) (*prepared, error) {
+	if st, ok := s.cache[query]; ok {
 		return st, nil
 	}
-	t, err := parseTemplate(query)
+	t, err := statement.Parse(query)
 	if err != nil {
 		return nil, err
 	}
-	if len(s.prepared) >= cacheSize {
-		for key, st := range s.prepared {
+	if len(s.cache) >= cacheSize {
+		for key, st := range s.cache {
 			if err := st.Close(); err != nil {
 				return nil, err
 			}
-			delete(s.prepared, key)
+			delete(s.cache, key)
 		}
 	}
-	prepared, err := s.conn.PrepareContext(context.Background(), t.rebind())
+	stmt, err := s.conn.PrepareContext(context.Background(), rebind(t))
 	if err != nil {
 		return nil, err
 	}
-	st := &statement{prepared, t.params, t.verb}
-	s.prepared[query] = st
+	st := &prepared{stmt, t.Params, t.Verb}
+	s.cache[query] = st
 	return st, nil
 }
 
@@ -267,4 +268,13 @@ func (s *session) control(text string) error {
 	}
 	_, err = st.ExecContext(context.Background())
 	return err
+}
+
+// commit makes the transaction durable; an error may leave open whether it is.
+func (s *session) commit(at seams) error {
+	next := func() error { return s.control(commit) }
+	if at.commit == nil {
+		return next()
+	}
+	return at.commit(next)
 }

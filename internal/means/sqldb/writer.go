@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
@@ -50,6 +51,8 @@ type writer struct {
 	tidy     chan struct{}
 	batch    []*request   // in the running attempt, not yet answered
 	pending  [][]*request // to be attempted next, each for itself
+	latest   int          // jobs in the latest commit
+	yielded  bool         // in the running attempt
 	pages    int          // written to the log since the checkpointer was asked
 	finish   atomic.Bool  // set by the checkpointer: copy the rest of the log between two batches
 }
@@ -97,7 +100,9 @@ func (w *writer) take(r *request) bool {
 	return true
 }
 
-// more adds the next waiting request, if there is one and room for it.
+// more adds the next waiting request, if there is one and room for it. Where
+// several callers are at work it lets those that were just answered run first,
+// because they are about to ask again; a lone caller is never kept waiting.
 func (w *writer) more() bool {
 	for len(w.batch) < w.batchMax {
 		select {
@@ -109,7 +114,11 @@ func (w *writer) more() bool {
 				return true
 			}
 		default:
-			return false
+			if w.yielded || w.latest < 2 {
+				return false
+			}
+			w.yielded = true
+			runtime.Gosched()
 		}
 	}
 	return false
@@ -126,6 +135,7 @@ func (w *writer) attempt(grow bool) {
 		w.refuse(w.beginFailed(err))
 		return
 	}
+	w.yielded = false
 	for i := 0; i < len(w.batch) || grow && w.more(); i++ {
 		r := w.batch[i]
 		tx := &Tx{session: w.session, ctx: context.Background()}
@@ -137,14 +147,20 @@ func (w *writer) attempt(grow bool) {
 		w.spoiled(i, crashed)
 		return
 	}
-	if err := w.commit(); err != nil {
+	if err := w.session.commit(w.at); err != nil {
 		w.commitFailed(err)
 		return
 	}
 	if err := w.names.check(); err != nil {
-		w.refuse(w.fence.raise("its file was removed or replaced", fmt.Errorf("%w: %w", ErrUnknown, err)))
+		w.refuse(w.fence.raise("its file was removed or replaced", unknown(err)))
 		return
 	}
+	if f := w.fence.fault(); f != nil {
+		// The checkpointer put it up meanwhile.
+		w.refuse(f.Because(unknown(f)))
+		return
+	}
+	w.latest = len(w.batch)
 	w.count.committed(len(w.batch))
 	w.askForCheckpoint()
 	w.answer()
@@ -161,14 +177,8 @@ func run(job func(*Tx) error, tx *Tx) (err error, crashed bool) {
 	return job(tx), false
 }
 
-// commit makes the transaction durable; its error leaves open whether it is.
-func (w *writer) commit() error {
-	next := func() error { return w.session.control(commit) }
-	if w.at.commit == nil {
-		return next()
-	}
-	return w.at.commit(next)
-}
+// unknown marks the cause of a job that may or may not be in the database.
+func unknown(err error) error { return fmt.Errorf("%w: %w", ErrUnknown, err) }
 
 // spoiled rolls the transaction back because job i wrote something and failed,
 // or because one of its statements failed.
@@ -204,7 +214,7 @@ func (w *writer) commitFailed(err error) {
 	_ = w.session.control(rollback)
 	switch judge(err, true) {
 	case fatal:
-		w.refuse(w.fence.raise("a commit failed", fmt.Errorf("%w: %w", ErrUnknown, err)))
+		w.refuse(w.fence.raise("a commit failed", unknown(err)))
 		return
 	case full:
 		w.refuse(noRoom(err))

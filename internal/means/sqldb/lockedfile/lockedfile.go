@@ -1,4 +1,13 @@
-package sqldb
+// Package lockedfile makes and guards the files of a store that lies in one
+// folder: the folder, the file and a lock that one opener holds.
+//
+// It promises that a file which it returned is a regular file of this user that
+// nobody else may read, in a folder that nobody else may change, and that no
+// second opener, in this process or another, gets it before Release. The lock
+// goes with the process. It does not open the file itself and keeps no
+// descriptor of it. Faults: Conflict, with ErrHeld under it, for a file that is
+// open elsewhere; Unavailable for one that cannot be used.
+package lockedfile
 
 import (
 	"errors"
@@ -13,13 +22,16 @@ import (
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
-// lockFile is held as long as the database is open, so that no second process,
-// and no second DB of this one, opens it.
-type lockFile struct{ file *os.File }
+// ErrHeld is the cause of Conflict.
+var ErrHeld = errors.New("another steward has this store open")
 
-// prepareFiles makes the folder and the file if they are missing, refuses ones
-// that others could read or replace, and takes the lock.
-func prepareFiles(path string) (*lockFile, error) {
+// Lock is held from Take to Release.
+type Lock struct{ file *os.File }
+
+// Take makes the folder (0700) and the empty file (0600) if they are missing,
+// and takes the lock, a file of its own beside it. The companions are suffixes
+// of further files that, where they exist, must be as private.
+func Take(path string, companions ...string) (*Lock, error) {
 	folder := filepath.Dir(path)
 	if err := makeFolder(folder); err != nil {
 		return nil, unusable("its folder cannot be made", err)
@@ -35,8 +47,8 @@ func prepareFiles(path string) (*lockFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := makeFile(path); err != nil {
-		return nil, errors.Join(err, lock.release())
+	if err := makeFile(path, companions); err != nil {
+		return nil, errors.Join(err, lock.Release())
 	}
 	return lock, nil
 }
@@ -53,7 +65,7 @@ func makeFolder(folder string) error {
 
 // makeFile creates the empty database before the engine opens it, because the
 // engine gives its log and its index the mode that it finds here.
-func makeFile(path string) error {
+func makeFile(path string, companions []string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err == nil {
 		if err := errors.Join(file.Close(), syncFolder(filepath.Dir(path))); err != nil {
@@ -64,7 +76,8 @@ func makeFile(path string) error {
 	if !errors.Is(err, fs.ErrExist) {
 		return unusable("its file cannot be made", err)
 	}
-	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+	for _, suffix := range append([]string{""}, companions...) {
+		name := path + suffix
 		info, err := os.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) && name != path {
 			continue
@@ -93,19 +106,25 @@ func syncFolder(folder string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-func takeLock(path string) (*lockFile, error) {
+func takeLock(path string) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, unusable("its lock cannot be made", err)
 	}
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, errors.Join(fault.New(fault.Conflict, ErrLocked.Error()).Because(ErrLocked), file.Close())
+		return nil, errors.Join(fault.New(fault.Conflict, ErrHeld.Error()).Because(ErrHeld), file.Close())
 	}
 	if err != nil {
 		return nil, errors.Join(unusable("its lock cannot be taken", err), file.Close())
 	}
-	return &lockFile{file}, nil
+	return &Lock{file}, nil
 }
 
-func (l *lockFile) release() error { return l.file.Close() }
+// Release lets the next opener in.
+func (l *Lock) Release() error { return l.file.Close() }
+
+// unusable is the fault of files that cannot be used.
+func unusable(why string, err error) *fault.Fault {
+	return fault.Newf(fault.Unavailable, "the store cannot be opened: %s", why).Because(err)
+}
