@@ -127,7 +127,7 @@ func admissible(f CallFacts, c Call, now time.Time) *fault.Fault {
 		return fault.New(fault.NeedsConsent, "the contract is not the one that the digest names").
 			With("contract_digest", s.Method.Document.String())
 	}
-	if s.Method.Definition.Digest() != c.CheckedAgainst {
+	if s.pin().Method != c.CheckedAgainst {
 		return fault.New(fault.NeedsConsent, "the method changed while the call was on its way")
 	}
 	if c.ArgsFault != nil {
@@ -179,7 +179,7 @@ func confirmed(f CallFacts, c Call, now time.Time) (id.Confirmation, *confirmati
 	if g == nil || !g.Asks() {
 		return id.Confirmation{}, nil, nil
 	}
-	pin := f.Standing.Method.Pin()
+	pin := f.Standing.pin()
 	var open *confirmation.Row
 	for i, r := range f.Confirmations {
 		if !c.Confirm.IsZero() && r.ID != c.Confirm {

@@ -68,9 +68,19 @@ type Standing struct {
 	Resource    *resource.Row
 	AdapterLive bool // true for a built-in
 	Method      *resource.Method
+	Pin         grant.Pin // the method's, as it is stored beside it; zero: computed from Method
 	Grant       *grant.Row
 	Assigned    bool // the grant's assignment stands
 	HoldsOther  bool // the client holds another live row on this resource
+}
+
+// pin is what a grant of the method must hold. The definitions that a store keeps
+// are never changed without their digests, so that no call hashes them again.
+func (s Standing) pin() grant.Pin {
+	if s.Pin == (grant.Pin{}) {
+		return s.Method.Pin()
+	}
+	return s.Pin
 }
 
 // Authenticate checks that the caller is still who the door let in.
@@ -106,7 +116,7 @@ func Authorize(s Standing, c Caller, now time.Time) *fault.Fault {
 		return fault.New(fault.GrantRequired, "the owner has not granted this method to this app").
 			With("fix", "steward grants add")
 	}
-	switch s.Grant.StateAt(s.Method.Pin(), now) {
+	switch s.Grant.StateAt(s.pin(), now) {
 	case grant.Revoked, grant.Expired:
 		if !s.HoldsOther {
 			return NotFound()

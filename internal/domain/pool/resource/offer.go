@@ -57,6 +57,7 @@ func Merge(stored []Kept, listing []Offer, url func(group int) string) (after []
 		if _, isNew := offers[o.Tool]; !isNew {
 			continue
 		}
+		delete(offers, o.Tool) // a name that stands twice is one tool
 		for filled[url(group)] >= bound.ContractMethods.Int() {
 			group++
 		}
