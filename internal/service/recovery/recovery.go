@@ -11,13 +11,13 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 )
 
-// Recover classifies every unresolved row of a dead process, durably.
-type Recover func(ctx context.Context) (view.Recovery, error)
+// Classify settles every unresolved row of a dead process, durably.
+type Classify func(ctx context.Context) (view.Recovery, error)
 
 // Run recovers and says what it found. Its error means that the doors must stay
 // closed.
-func Run(ctx context.Context, recover Recover, log *slog.Logger) (view.Recovery, error) {
-	found, err := recover(ctx)
+func Run(ctx context.Context, classify Classify, log *slog.Logger) (view.Recovery, error) {
+	found, err := classify(ctx)
 	if err != nil {
 		return found, err
 	}

@@ -105,7 +105,8 @@ const (
 // DecideReconcile ends a doubt by the owner's statement; only a row in doubt can
 // be reconciled, and saying the same twice is no fault (pool page, section 6).
 func DecideReconcile(row invocation.Row, say Statement, now time.Time) (invocation.Row, *fault.Fault) {
-	to, outcome := row.State, row.Outcome
+	var to invocation.State
+	outcome := row.Outcome
 	switch say {
 	case Happened:
 		to = invocation.ReconciledSucceeded

@@ -111,7 +111,7 @@ func TestMergeDividesLargeCatalogues(t *testing.T) {
 
 func TestHiddenCharactersAreSeen(t *testing.T) {
 	cases := map[string]string{
-		"plain é 日本 😀":            "plain é 日本 😀",
+		"plain é 日本 😀":             "plain é 日本 😀",
 		"line\nand\ttab":           "line\nand\ttab",
 		"a\u200bb":                 `a\u{200b}b`,
 		"\u202egnp.exe":            `\u{202e}gnp.exe`,

@@ -1,0 +1,268 @@
+package authority_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/confirmation"
+	"github.com/stewardhost/steward/internal/domain/pool/contract"
+	"github.com/stewardhost/steward/internal/domain/pool/grant"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/ground/digest"
+	"github.com/stewardhost/steward/internal/ground/effect"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
+)
+
+var now = time.UnixMilli(1_800_000_000_000).UTC()
+
+func set(t *testing.T, text string) effect.Set {
+	t.Helper()
+	s, err := effect.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// scene is a call that is allowed; each case spoils one thing.
+type scene struct {
+	facts authority.CallFacts
+	call  authority.Call
+}
+
+func allowed(t *testing.T) *scene {
+	method := resource.Method{
+		Contract:   "https://x.invalid/contracts/c/v1",
+		Document:   digest.Of(digest.Contract, []byte("document")),
+		Definition: contract.Method{ID: "m", Input: strictjson.Raw(`{"type":"object"}`), Effects: set(t, "write")},
+		State:      resource.Live,
+	}
+	res := resource.Row{ID: id.New[id.Resource](), State: resource.Active, Revision: id.New[id.Revision]()}
+	s := &scene{}
+	s.call = authority.Call{
+		Caller: authority.Caller{Owner: id.New[id.Owner](), Client: id.New[id.Client](), Audience: authority.ForRPC},
+		Tx:     id.NewTx(now), Target: invocation.Target{Resource: res.ID, Contract: method.Contract, Method: "m"},
+		Request: digest.Of(digest.Request, []byte("r")), Input: digest.Of(digest.Input, []byte("r")),
+		Deadline: time.Second, CheckedAgainst: method.Definition.Digest(), Ready: true,
+		NewInvocation: id.New[id.Invocation](), NewConfirmation: id.New[id.Confirmation](),
+	}
+	s.facts.Standing = authority.Standing{
+		Client: &authority.Client{Kind: authority.Application, Connected: true}, Token: &authority.Token{Audience: authority.ForRPC},
+		Resource: &res, AdapterLive: true, Method: &method, Assigned: true,
+		Grant: &grant.Row{ID: id.New[id.Grant](), Pin: method.Pin(), Effects: method.Definition.Effects, Confirm: grant.ByEffect, State: grant.Active},
+	}
+	return s
+}
+
+// doubt is an equal call of unknown outcome.
+func (s *scene) doubt(t *testing.T, classes string, age time.Duration) *invocation.Row {
+	return &invocation.Row{ID: id.New[id.Invocation](), Tx: id.NewTx(now.Add(-time.Hour)), State: invocation.Indeterminate,
+		Classes: set(t, classes), SettledAt: now.Add(-age), Input: s.call.Input}
+}
+
+func (s *scene) ask(state confirmation.State, age time.Duration) {
+	s.facts.Standing.Grant.Confirm = grant.Always
+	s.facts.Confirmations = []confirmation.Row{{ID: id.New[id.Confirmation](), Grant: s.facts.Standing.Grant.ID,
+		Pin: s.facts.Standing.Method.Pin(), Input: s.call.Input, State: state, DecidedAt: now.Add(-age)}}
+}
+
+func (s *scene) row(state invocation.State) *invocation.Row {
+	return &invocation.Row{ID: id.New[id.Invocation](), Tx: s.call.Tx, Request: s.call.Request, State: state, Attempt: 1}
+}
+
+func TestACallIsAllowedOnlyIfEverythingHolds(t *testing.T) {
+	fiveMinutes := 5 * time.Minute
+	cases := []struct {
+		name   string
+		spoil  func(*scene)
+		code   fault.Code
+		action authority.Action
+	}{
+		{"nothing", func(s *scene) {}, "", authority.Dispatch},
+		{"executor not ready", func(s *scene) { s.call.Ready = false }, "", authority.Wait},
+		{"no client", func(s *scene) { s.facts.Standing.Client = nil }, fault.Unauthenticated, ""},
+		{"client disconnected", func(s *scene) { s.facts.Standing.Client.Connected = false }, fault.Unauthenticated, ""},
+		{"no token", func(s *scene) { s.facts.Standing.Token = nil }, fault.Unauthenticated, ""},
+		{"token revoked", func(s *scene) { s.facts.Standing.Token.Revoked = true }, fault.Unauthenticated, ""},
+		{"token of another door", func(s *scene) { s.call.Caller.Audience = authority.ForMCP }, fault.Unauthenticated, ""},
+		{"token expires now", func(s *scene) { s.facts.Standing.Token.ExpiresAt = now }, fault.Unauthenticated, ""},
+		{"token expires later", func(s *scene) { s.facts.Standing.Token.ExpiresAt = now.Add(1) }, "", authority.Dispatch},
+		{"no resource", func(s *scene) { s.facts.Standing.Resource = nil }, fault.NotFound, ""},
+		{"resource removed", func(s *scene) { s.facts.Standing.Resource.State = resource.Removed }, fault.NotFound, ""},
+		{"resource off", func(s *scene) { s.facts.Standing.Resource.State = resource.Disabled }, fault.NeedsConsent, ""},
+		{"adapter off", func(s *scene) { s.facts.Standing.AdapterLive = false }, fault.Unavailable, ""},
+		{"no grant at all", func(s *scene) { s.facts.Standing.Grant = nil }, fault.NotFound, ""},
+		{"a grant for another method", func(s *scene) { s.facts.Standing.Grant, s.facts.Standing.HoldsOther = nil, true }, fault.GrantRequired, ""},
+		{"no method, other grant", func(s *scene) { s.facts.Standing.Method, s.facts.Standing.HoldsOther = nil, true }, fault.GrantRequired, ""},
+		{"grant revoked", func(s *scene) { s.facts.Standing.Grant.State = grant.Revoked }, fault.NotFound, ""},
+		{"grant expires now", func(s *scene) { s.facts.Standing.Grant.ExpiresAt = now }, fault.NotFound, ""},
+		{"grant suspended", func(s *scene) { s.facts.Standing.Grant.State = grant.Suspended }, fault.NeedsConsent, ""},
+		{"binding drifted", func(s *scene) { s.facts.Standing.Method.Binding.Tool = "other" }, fault.NeedsConsent, ""},
+		{"method not live", func(s *scene) { s.facts.Standing.Method.State = resource.NeedsConsent }, fault.NeedsConsent, ""},
+		{"not assigned", func(s *scene) { s.facts.Standing.Assigned = false }, fault.NeedsConsent, ""},
+		{"effects unknown", func(s *scene) {
+			s.facts.Standing.Method.Definition.Effects = effect.Set{}
+			s.facts.Standing.Grant.Pin = s.facts.Standing.Method.Pin()
+		}, fault.NeedsConsent, ""},
+		{"another contract in mind", func(s *scene) { s.call.Contract = digest.Of(digest.Contract, []byte("x")) }, fault.NeedsConsent, ""},
+		{"checked against an old definition", func(s *scene) { s.call.CheckedAgainst = digest.Digest{} }, fault.NeedsConsent, ""},
+		{"bad arguments", func(s *scene) { s.call.ArgsFault = fault.New(fault.InvalidArgs, "") }, fault.InvalidArgs, ""},
+		{"bad arguments without a grant", func(s *scene) {
+			s.call.ArgsFault, s.facts.Standing.Grant = fault.New(fault.InvalidArgs, ""), nil
+		}, fault.NotFound, ""},
+		{"tx 24 h old", func(s *scene) { s.call.Tx = id.NewTx(now.Add(-24 * time.Hour)) }, fault.TxExpired, ""},
+		{"tx a little younger", func(s *scene) { s.call.Tx = id.NewTx(now.Add(time.Millisecond - 24*time.Hour)) }, "", authority.Dispatch},
+		{"tx 5 min ahead", func(s *scene) { s.call.Tx = id.NewTx(now.Add(fiveMinutes)) }, "", authority.Dispatch},
+		{"tx over 5 min ahead", func(s *scene) { s.call.Tx = id.NewTx(now.Add(fiveMinutes + time.Millisecond)) }, fault.TxExpired, ""},
+		{"precondition wanting", func(s *scene) {
+			s.facts.Standing.Method.Definition.Precondition = true
+			s.facts.Standing.Grant.Pin = s.facts.Standing.Method.Pin()
+			s.call.CheckedAgainst = s.facts.Standing.Method.Definition.Digest()
+		}, fault.PreconditionRequired, ""},
+		{"tx known, other request", func(s *scene) {
+			s.facts.Row = s.row(invocation.Succeeded)
+			s.facts.Row.Request = digest.Digest{}
+		}, fault.TxMismatch, ""},
+		{"tx reserved", func(s *scene) { s.facts.Row = s.row(invocation.Reserved) }, fault.TxInProgress, ""},
+		{"tx dispatching", func(s *scene) { s.facts.Row = s.row(invocation.Dispatching) }, fault.TxInProgress, ""},
+		{"tx settled", func(s *scene) { s.facts.Row = s.row(invocation.Succeeded) }, "", authority.Replay},
+		{"tx settled, very old", func(s *scene) {
+			s.call.Tx = id.NewTx(now.Add(-240 * time.Hour))
+			s.facts.Row = s.row(invocation.Indeterminate)
+		}, "", authority.Replay},
+		{"tx settled, authority gone", func(s *scene) {
+			s.facts.Row, s.facts.Standing.Grant.State = s.row(invocation.Succeeded), grant.Suspended
+		}, fault.NeedsConsent, ""},
+		{"tx not dispatched", func(s *scene) { s.facts.Row = s.row(invocation.NotDispatched) }, "", authority.Dispatch},
+		{"equal call in doubt", func(s *scene) { s.facts.Held = s.doubt(t, "write", 0) }, fault.Conflict, ""},
+		{"equal call in doubt, acknowledged", func(s *scene) { s.facts.Held = s.doubt(t, "write", 0); s.call.Ack = s.facts.Held.Tx }, "", authority.Dispatch},
+		{"equal call in doubt for 10 min", func(s *scene) { s.facts.Held = s.doubt(t, "write", 10*time.Minute) }, "", authority.Dispatch},
+		{"a message in doubt, acknowledged", func(s *scene) {
+			s.facts.Held = s.doubt(t, "communicate", time.Hour)
+			s.call.Ack = s.facts.Held.Tx
+		}, fault.Conflict, ""},
+		{"must be confirmed", func(s *scene) { s.facts.Standing.Grant.Confirm = grant.Always }, fault.ConfirmationRequired, ""},
+		{"asked already", func(s *scene) { s.ask(confirmation.Open, 0) }, fault.ConfirmationRequired, ""},
+		{"confirmed", func(s *scene) { s.ask(confirmation.Approved, 0) }, "", authority.Dispatch},
+		{"confirmed 5 min ago", func(s *scene) { s.ask(confirmation.Approved, fiveMinutes) }, fault.ConfirmationRequired, ""},
+		{"confirmed and used", func(s *scene) { s.ask(confirmation.Used, 0) }, fault.ConfirmationRequired, ""},
+		{"another input confirmed", func(s *scene) { s.ask(confirmation.Approved, 0); s.facts.Confirmations[0].Input = digest.Digest{} }, fault.ConfirmationRequired, ""},
+		{"too many open questions", func(s *scene) { s.facts.Standing.Grant.Confirm, s.facts.OpenQuestions = grant.Always, 32 }, fault.RateLimited, ""},
+		{"the owner needs no grant", func(s *scene) {
+			s.facts.Standing.Client.Kind, s.facts.Standing.Token, s.facts.Standing.Grant = authority.OwnersHand, nil, nil
+		}, "", authority.Dispatch},
+		{"nor may the owner call what is not approved", func(s *scene) {
+			s.facts.Standing.Client.Kind, s.facts.Standing.Method.State = authority.OwnersHand, resource.Proposed
+		}, fault.NeedsConsent, ""},
+	}
+	for _, c := range cases {
+		s := allowed(t)
+		c.spoil(s)
+		got, f := authority.DecideCall(s.facts, s.call, now)
+		code := fault.Code("")
+		if f != nil {
+			code = f.Code
+		}
+		if code != c.code || got.Action != c.action {
+			t.Errorf("%s: %q %q, want %q %q", c.name, code, got.Action, c.code, c.action)
+		}
+		if f != nil && got.Row.ID != (id.Invocation{}) {
+			t.Errorf("%s: a refusal writes a row", c.name)
+		}
+		if got.Action == authority.Dispatch && (got.Row.State != invocation.Dispatching || got.Row.DispatchedAt.IsZero()) {
+			t.Errorf("%s: dispatched without the mark", c.name)
+		}
+	}
+}
+
+// What does not exist and what is not the caller's to see are one fault.
+func TestAbsentAndForeignAreTheSame(t *testing.T) {
+	absent, foreign := allowed(t), allowed(t)
+	absent.facts.Standing.Resource, absent.facts.Standing.Method, absent.facts.Standing.Grant = nil, nil, nil
+	foreign.facts.Standing.Grant = nil
+	_, a := authority.DecideCall(absent.facts, absent.call, now)
+	_, b := authority.DecideCall(foreign.facts, foreign.call, now)
+	if diff := cmp.Diff(a, b, cmp.AllowUnexported(fault.Fault{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Only the attempt that a row is in may move it, and only along the table.
+func TestEveryStateMeetsEveryCommand(t *testing.T) {
+	verdicts := []invocation.EventKind{invocation.Answered, invocation.ToolError, invocation.Broken, invocation.Unreached}
+	for _, state := range invocation.States() {
+		row := invocation.Row{Tx: id.NewTx(now), State: state, Attempt: 2, DeadlineAt: now.Add(time.Minute)}
+		for _, kind := range verdicts {
+			for _, late := range []bool{false, true} {
+				c := authority.Settle{Attempt: authority.AttemptOf(row), Verdict: invocation.Classify(invocation.Event{Kind: kind}), Late: late}
+				after, f := authority.DecideSettle(row, c, now)
+				if moved := after.State != state; moved != (f == nil) || moved && !invocation.CanMove(state, after.State) {
+					t.Errorf("%s + %s (late %v) = %s, %v", state, kind, late, after.State, f)
+				}
+				if late && f == nil && (state != invocation.Indeterminate || after.Reconciled.By != "late_answer") {
+					t.Errorf("a late answer moved %s: %+v", state, after.Reconciled)
+				}
+				c.Attempt.Number--
+				if old, f := authority.DecideSettle(row, c, now); f == nil || old.State != state {
+					t.Errorf("an old attempt moved %s to %s", state, old.State)
+				}
+			}
+		}
+		for _, say := range []authority.Statement{authority.Happened, authority.DidNot, authority.CannotTell, "maybe"} {
+			after, f := authority.DecideReconcile(row, say, now)
+			if f == nil && after.State != state && state != invocation.Indeterminate {
+				t.Errorf("the owner's word moved %s to %s", state, after.State)
+			}
+			if again, f2 := authority.DecideReconcile(after, say, now.Add(1)); f == nil && (f2 != nil || !cmp.Equal(again.Reconciled, after.Reconciled)) {
+				t.Errorf("saying %s twice: %v", say, f2)
+			}
+		}
+		if after := authority.Classify(row, now); after.State.Unresolved() || state.Settled() && after.State != state {
+			t.Errorf("after a restart %s is %s", state, after.State)
+		}
+		s := allowed(t)
+		marked, f := authority.DecideMark(s.facts.Standing, row, s.call.Caller, authority.AttemptOf(row), now)
+		if (f == nil) != (state == invocation.Reserved) || f == nil && marked.State != invocation.Dispatching {
+			t.Errorf("marking %s: %s, %v", state, marked.State, f)
+		}
+	}
+}
+
+func TestAReservedRowIsNotMarkedOnceAuthorityIsGone(t *testing.T) {
+	s := allowed(t)
+	row := invocation.Row{Tx: s.call.Tx, State: invocation.Reserved, Attempt: 1, DeadlineAt: now.Add(time.Minute)}
+	s.facts.Standing.Grant.State = grant.Revoked
+	after, f := authority.DecideMark(s.facts.Standing, row, s.call.Caller, authority.AttemptOf(row), now)
+	if f == nil || after.State != invocation.NotDispatched || after.Outcome.Effects != effect.NotDispatched {
+		t.Errorf("%s, %v", after.State, f)
+	}
+	late, f := authority.DecideMark(allowed(t).facts.Standing, row, s.call.Caller, authority.AttemptOf(row), row.DeadlineAt)
+	if f == nil || late.State != invocation.NotDispatched {
+		t.Errorf("at the deadline: %s, %v", late.State, f)
+	}
+}
+
+func TestARecordedAnswerNeedsLiveAuthority(t *testing.T) {
+	s := allowed(t)
+	row := *s.row(invocation.Succeeded)
+	row.Outcome = invocation.Outcome{Result: []byte(`{}`), Effects: effect.Reported}
+	if a := authority.Reply(s.facts.Standing, row, s.call.Caller, now); a.Status != invocation.OK || a.Result == nil {
+		t.Errorf("%+v", a)
+	}
+	s.facts.Standing.Grant.State = grant.Suspended
+	a := authority.Reply(s.facts.Standing, row, s.call.Caller, now)
+	if a.Result != nil || a.Fault.Code != fault.NeedsConsent || a.Effects != effect.Reported || a.Fault.Details["settled"] != true {
+		t.Errorf("suspended: %+v", a)
+	}
+	s.facts.Standing.Grant = nil
+	a = authority.Reply(s.facts.Standing, row, s.call.Caller, now)
+	if diff := cmp.Diff(invocation.Refusal(row.Tx, authority.NotFound(), effect.None), a, cmp.AllowUnexported(fault.Fault{}, id.Tx{}, id.Invocation{}, id.Revision{})); diff != "" {
+		t.Errorf("no grant: %s", diff)
+	}
+}
