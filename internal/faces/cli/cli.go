@@ -1,0 +1,70 @@
+// Package cli is the command line: the verbs that an owner types, grouped one
+// noun a file. Every verb is a client of the running host's admin socket, but
+// for those that cmd/steward hands in: up, demo and the hidden ones (faces page,
+// section 1).
+//
+// It promises that every failure is one line that says what is wrong and one
+// that says what to do next, and one of the documented exit codes; that text
+// from an upstream is shown with its unseen characters as escapes; and that
+// --json prints the admin wire's own reply. It decides nothing: the host does.
+// It does not promise the layout of its tables, which are for people.
+//
+// Answers are bounded by bound.AnswerBytes. Run keeps nothing between calls and
+// may be called from several goroutines with streams of their own.
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Host is what the program hands in: its own name for its version, and the verbs
+// that are no clients. All are required but Hidden.
+type Host struct {
+	Version string
+	// Up runs a host until ctx ends, and calls o.Ready once when everything
+	// answers. It returns nil after an orderly stop.
+	Up func(ctx context.Context, o UpOptions) error
+	// Demo does the main job on its own and tells on out what it did.
+	Demo func(ctx context.Context, out io.Writer) error
+	// Hidden are verbs for the program's own child processes, by name. They get
+	// the words after the name and give the exit code; no help lists them.
+	Hidden map[string]func(args []string) int
+}
+
+// UpOptions are the settings of a host that is to be started.
+type UpOptions struct {
+	Listen string      // host:port of the HTTP doors
+	Data   string      // the folder, which need not exist
+	Quiet  bool        // log problems only
+	Ready  func(Doors) // must be called once, from any goroutine
+}
+
+// Doors is where a running host can be found.
+type Doors struct {
+	Listen []string // base URLs of the HTTP doors, without a slash at the end
+}
+
+// Run does what the words after the program's name say and returns the exit
+// code. The first interrupt or SIGTERM ends ctx for the verb, which then stops in
+// order; the second ends the process.
+func Run(ctx context.Context, h Host, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) > 0 {
+		if verb, ok := h.Hidden[args[0]]; ok {
+			return verb(args[1:])
+		}
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	d := &desk{host: h, in: stdin, out: stdout, err: stderr}
+	root := d.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return d.conclude(root.ExecuteContext(ctx))
+}

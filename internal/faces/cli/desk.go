@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/stewardhost/steward/internal/faces/cli/manual"
+	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
+	"github.com/stewardhost/steward/internal/wire/adminwire"
+)
+
+// desk is one command as it is being carried out.
+type desk struct {
+	host     Host
+	in       io.Reader
+	out, err io.Writer
+	homeFlag string
+	json     bool
+}
+
+const story = `steward lends your tools and data to AI agents, under your control.
+
+  steward up                         start the host on this machine
+  steward import mcp.json            list the MCP servers that you already have
+  steward review SERVER              read each tool, and say yes to methods
+  steward apps add APP               make an app and its tokens; steward grants add gives it methods
+  steward journal list               see every call, and what is in doubt
+
+Every command but up and demo speaks to the running host of one data folder:
+--home, else $STEWARD_HOME, else the folder steward of your configuration.
+Times are UTC.`
+
+// The groups of the help.
+const (
+	groupStart  = "start"
+	groupBring  = "bring"
+	groupAllow  = "allow"
+	groupLookAt = "look"
+)
+
+func (d *desk) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "steward",
+		Short: "lend tools and data to AI agents, under your control",
+		Long:  story,
+		Args:  d.noSuchVerb, RunE: showHelp,
+		SilenceErrors: true, SilenceUsage: true,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(helpOf(cmd), "%v", err) })
+	root.PersistentFlags().StringVar(&d.homeFlag, "home", "", "the data folder of the host")
+	root.AddGroup(
+		&cobra.Group{ID: groupStart, Title: "Run a host:"},
+		&cobra.Group{ID: groupBring, Title: "Bring tools in:"},
+		&cobra.Group{ID: groupAllow, Title: "Say who may do what:"},
+		&cobra.Group{ID: groupLookAt, Title: "Use it and look at it:"},
+	)
+	d.group(root, groupStart, d.up(), d.demo(), d.status(), d.version())
+	root.AddCommand(exitCodes(), d.man(root))
+	return root
+}
+
+func (d *desk) group(root *cobra.Command, id string, cmds ...*cobra.Command) {
+	for _, cmd := range cmds {
+		cmd.GroupID = id
+		root.AddCommand(cmd)
+	}
+}
+
+// noun is a verb's parent, such as apps of apps list.
+func (d *desk) noun(use, short string, verbs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: d.noSuchVerb, RunE: showHelp}
+	cmd.AddCommand(verbs...)
+	return cmd
+}
+
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+func (d *desk) noSuchVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	next := helpOf(cmd)
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		next = cmd.CommandPath() + " " + near[0]
+	}
+	return usage(next, "%s has no verb %s", cmd.CommandPath(), paper.Word(args[0]))
+}
+
+func helpOf(cmd *cobra.Command) string { return cmd.CommandPath() + " --help" }
+
+// words checks how many words a verb got.
+func words(atLeast, atMost int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < atLeast || len(args) > atMost {
+			return usage(helpOf(cmd), "the form is: %s", cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+const many = 1 << 16
+
+// withJSON makes a verb a read verb.
+func (d *desk) withJSON(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().BoolVar(&d.json, "json", false, "print the host's reply as one line of JSON")
+	return cmd
+}
+
+// home is the data folder.
+func (d *desk) home() (string, error) {
+	home := d.homeFlag
+	if home == "" {
+		home = os.Getenv("STEWARD_HOME")
+	}
+	if home == "" {
+		base, err := os.UserConfigDir()
+		if err != nil {
+			return "", &Trouble{Unsafe, "this user has no configuration folder", "name a data folder with --home or in STEWARD_HOME"}
+		}
+		home = filepath.Join(base, "steward")
+	}
+	return filepath.Abs(home)
+}
+
+// Socket is where the host of a data folder listens for its owner.
+func Socket(home string) string { return filepath.Join(home, "run", "admin.sock") }
+
+// ask sends one request to the host of the data folder.
+func ask[Req, Rep any](ctx context.Context, d *desk, m adminwire.Method[Req, Rep], req Req) (Rep, error) {
+	var none Rep
+	home, err := d.home()
+	if err != nil {
+		return none, err
+	}
+	c := Dial(Socket(home))
+	defer c.Close()
+	rep, err := Call(ctx, c, m, req)
+	var f *fault.Fault
+	switch {
+	case err == nil:
+		return rep, nil
+	case errors.As(err, &f):
+		return none, err
+	case errors.Is(err, ErrUnsafe):
+		return none, &Trouble{Unsafe, err.Error(), "look who owns " + filepath.Dir(Socket(home)) + "; if nobody else does, remove it and start steward up again"}
+	case m.Changes:
+		return none, &Trouble{Failed, err.Error() + "; what was asked may have been done", "look first: " + nextStatus}
+	default:
+		return none, &Trouble{Failed, err.Error(), nextStatus}
+	}
+}
+
+// show prints a reply: as JSON where that is asked for, else by human.
+func show[Rep any](d *desk, rep Rep, human func(Rep)) error {
+	if d.json {
+		return d.encode(rep)
+	}
+	human(rep)
+	return nil
+}
+
+func (d *desk) encode(v any) error {
+	raw, err := strictjson.Encode(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(d.out, "%s\n", raw)
+	return err
+}
+
+func (d *desk) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
+
+// next names the command that comes after this one.
+func (d *desk) next(command string) { d.say("next: %s", d.here(command)) }
+
+// note tells of something beside the result.
+func (d *desk) note(format string, args ...any) {
+	fmt.Fprintf(d.err, "note: %s\n", paper.Line(fmt.Sprintf(format, args...)))
+}
+
+// progress tells how far long work is, to a person only.
+func (d *desk) progress(format string, args ...any) {
+	if terminal(d.err) {
+		fmt.Fprintf(d.err, "%s\n", paper.Line(fmt.Sprintf(format, args...)))
+	}
+}
+
+// terminal reports whether a stream is one.
+func terminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
+	return err == nil
+}
+
+func (d *desk) man(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{Use: "man FOLDER", Short: "write the manual pages into a folder", Hidden: true, Args: words(1, 1),
+		RunE: func(_ *cobra.Command, args []string) error { return manual.Write(args[0], root) }}
+}
+
+// exitCodes is a topic of the help.
+func exitCodes() *cobra.Command {
+	return &cobra.Command{Use: "exit-codes", Short: "what the exit codes mean", Long: `Every verb ends with one of these exit codes:
+
+   0  done
+   1  failed or refused
+   2  the words of the command make no sense
+   3  an unsafe endpoint or configuration
+  10  busy, or no host is running: try again later
+  11  the owner must act: review, grant, confirm or reconcile
+  12  an unknown name or id`}
+}
