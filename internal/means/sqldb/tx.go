@@ -32,7 +32,8 @@ type Tx struct {
 
 // Exec runs one statement and returns how many rows it changed. Text is
 // portable SQL with $1 to $n; arguments are integers, string, []byte, nil (a
-// nil []byte too is NULL) and named types of those.
+// nil []byte too is NULL) and named types of those. An empty BYTEA may come back
+// as nil: whoever has to tell it from NULL scans into sql.Null.
 func (tx *Tx) Exec(query string, args ...any) (rowsAffected int64, err error) {
 	st, err := tx.prepare(query, args)
 	if err != nil {

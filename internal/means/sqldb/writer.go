@@ -187,12 +187,8 @@ func (w *writer) spoiled(i int, crashed bool) {
 	// if a transaction were really left open, the next BEGIN would say so.
 	_ = w.session.control(rollback)
 	r := w.batch[i]
-	switch judge(r.err, false) {
-	case fatal:
+	if judge(r.err, false) == fatal {
 		w.refuse(w.fence.raise("a statement failed", r.err))
-		return
-	case full:
-		w.refuse(noRoom(r.err))
 		return
 	}
 	if len(w.batch) == 1 {
