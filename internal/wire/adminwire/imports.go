@@ -25,15 +25,24 @@ type Plan struct {
 // PlannedTool is one tool. Decisions are bounds that would be added, Lost what
 // could not be kept.
 type PlannedTool struct {
-	Server    string   `json:"server"`
-	Name      string   `json:"name"`
-	Outcome   string   `json:"outcome"` // as_is, narrowed, lossy or refused
-	Decisions []Reason `json:"decisions"`
-	Lost      []Reason `json:"lost"`
-	Reason    *Reason  `json:"reason,omitzero"` // of a refused one
+	Server    string     `json:"server"`
+	Name      string     `json:"name"`
+	Outcome   string     `json:"outcome"` // as_is, narrowed, lossy or refused
+	Decisions []Decision `json:"decisions"`
+	Lost      []Decision `json:"lost"`
+	Reason    *Reason    `json:"reason,omitzero"` // of a refused one
 }
 
-// Reason says one thing about a tool's definition, and where in it.
+// Decision is one difference between what an upstream says and what is proposed.
+type Decision struct {
+	Pointer   string `json:"pointer"` // into the proposed schema
+	Kind      string `json:"kind"`
+	From      string `json:"from,omitzero"` // what the upstream says, if anything
+	To        string `json:"to,omitzero"`   // what is proposed, if anything
+	Exception bool   `json:"exception,omitzero"`
+}
+
+// Reason is why a tool cannot be imported, and where in its definition.
 type Reason struct {
 	Pointer string `json:"pointer"`
 	Text    string `json:"text"`
