@@ -1,0 +1,204 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
+)
+
+// seat is a session of an older revision, found only within its own app: a
+// session id is worth nothing to another client. Its fields are under the door's
+// lock.
+type seat struct {
+	id      string
+	session *sdk.ServerSession
+	caller  authority.Caller // who used it last
+	busy    int              // requests within it, the stream included
+	seen    time.Time
+	calls   map[requestID]context.CancelFunc
+}
+
+// inSession finds the session of a legacy message and answers within it.
+func (x *exchange) inSession(p parameters) {
+	if x.msg.method == methodInitialize && x.r.Header.Get(sessionHeader) == "" {
+		x.dispatch(p)
+		return
+	}
+	if !x.sit() {
+		return
+	}
+	defer x.rise()
+	x.dispatch(p)
+}
+
+// sit takes the request's place in its session, or says that there is none: not
+// this one, not this app's, or not any more.
+func (x *exchange) sit() bool {
+	sid := x.r.Header.Get(sessionHeader)
+	if sid == "" {
+		plain(x.w, http.StatusBadRequest, "the Mcp-Session-Id header is missing; initialize first")
+		return false
+	}
+	d := x.door
+	d.mu.Lock()
+	s := x.app.seats[sid]
+	if s != nil {
+		s.busy++
+		s.caller = x.caller
+	}
+	d.mu.Unlock()
+	if x.seat = s; s == nil {
+		plain(x.w, http.StatusNotFound, "there is no such session; initialize again")
+	}
+	return s != nil
+}
+
+func (x *exchange) rise() {
+	d := x.door
+	d.mu.Lock()
+	x.seat.busy--
+	x.seat.seen = d.now()
+	d.mu.Unlock()
+}
+
+// initialize opens a session. The SDK's answer is held back until the session
+// has its seat, since the client may use it at once.
+func (x *exchange) initialize(p parameters) {
+	if x.seat != nil {
+		x.fail(&problem{code: codeRequest, message: "this session is initialized"})
+		return
+	}
+	d := x.door
+	if full := d.reserveSeat(x.app); full != nil {
+		x.fail(problemOf(full))
+		return
+	}
+	answer := &held{header: http.Header{}}
+	x.toSDK(d.stateful, answer, context.WithoutCancel(x.r.Context()))
+	d.takeSeat(x.app, x.caller, answer.header.Get(sessionHeader))
+	answer.release(x.w)
+}
+
+func (d *Door) reserveSeat(a *app) *fault.Fault {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.closed:
+		return fault.New(fault.Unavailable, "the host is stopping")
+	case len(a.seats)+a.opening >= bound.MCPSessions.Int():
+		return bound.MCPSessions.Exceeded()
+	case d.held >= bound.MCPHeld.Int():
+		return bound.MCPHeld.Exceeded()
+	}
+	a.opening++
+	d.held++
+	return nil
+}
+
+// takeSeat turns a reservation into the seat of the session that the SDK made;
+// without one the reservation is given back.
+func (d *Door) takeSeat(a *app, c authority.Caller, sid string) {
+	d.mu.Lock()
+	server := a.server
+	d.mu.Unlock()
+	var session *sdk.ServerSession
+	if sid != "" && server != nil {
+		for s := range server.Sessions() {
+			if s.ID() == sid {
+				session = s
+			}
+		}
+	}
+	d.mu.Lock()
+	a.opening--
+	if session != nil && !d.closed {
+		a.seats[sid] = &seat{id: sid, session: session, caller: c, seen: d.now(), calls: make(map[requestID]context.CancelFunc)}
+		session = nil
+	} else {
+		d.held--
+	}
+	d.mu.Unlock()
+	if session != nil {
+		session.Close()
+	}
+}
+
+// endSession answers a client that is done.
+func (x *exchange) endSession() {
+	if !x.sit() {
+		return
+	}
+	x.rise()
+	x.door.close(x.app, x.seat)
+	x.w.WriteHeader(http.StatusNoContent)
+}
+
+// close ends a session, once. Calls that run in it go on; their outcome is in
+// the journal.
+func (d *Door) close(a *app, s *seat) {
+	d.mu.Lock()
+	there := a.seats[s.id] == s
+	if there {
+		delete(a.seats, s.id)
+		d.held--
+	}
+	d.mu.Unlock()
+	if there {
+		s.session.Close()
+	}
+}
+
+// join notes a running call, so that the client can cancel it by its id.
+func (d *Door) join(s *seat, key requestID, cancel context.CancelFunc) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, taken := s.calls[key]; taken {
+		return false
+	}
+	s.calls[key] = cancel
+	return true
+}
+
+func (d *Door) part(s *seat, key requestID) {
+	d.mu.Lock()
+	delete(s.calls, key)
+	d.mu.Unlock()
+}
+
+func (d *Door) cancel(s *seat, key requestID) {
+	d.mu.Lock()
+	cancel := s.calls[key]
+	d.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// held keeps a small answer back.
+type held struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (h *held) Header() http.Header { return h.header }
+
+func (h *held) WriteHeader(status int) { h.status = status }
+
+func (h *held) Write(b []byte) (int, error) { return h.body.Write(b) }
+
+func (h *held) release(w http.ResponseWriter) {
+	for name, values := range h.header {
+		w.Header()[name] = values
+	}
+	private(w.Header())
+	w.WriteHeader(max(h.status, http.StatusOK))
+	w.Write(h.body.Bytes())
+}

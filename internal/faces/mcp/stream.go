@@ -1,0 +1,101 @@
+package mcp
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
+)
+
+// stream is one open response on which a client waits for changes. It ends with
+// the request, with the token that it came with, or with the app.
+type stream struct {
+	caller authority.Caller
+	cancel context.CancelFunc
+}
+
+// openStream answers the GET of an older revision.
+func (x *exchange) openStream() {
+	if !x.sit() {
+		return
+	}
+	defer x.rise()
+	x.hold(x.door.stateful)
+}
+
+// listen answers a subscription of the revision without sessions.
+func (x *exchange) listen(parameters) { x.hold(x.door.stateless) }
+
+// hold lets the SDK keep the response open, within the bounds.
+func (x *exchange) hold(handler http.Handler) {
+	ctx, cancel := context.WithCancel(x.r.Context())
+	defer cancel()
+	s := &stream{x.caller, cancel}
+	if full := x.door.open(x.app, s); full != nil {
+		plain(x.w, full.Row().HTTP, full.Text)
+		return
+	}
+	defer x.door.drop(x.app, s)
+	x.door.remember(ctx, x.app, x.caller)
+	w := &shield{ResponseWriter: x.w, control: http.NewResponseController(x.w)}
+	// The connection may serve other requests afterwards.
+	defer w.control.SetWriteDeadline(time.Time{})
+	x.toSDK(handler, w, ctx)
+}
+
+func (d *Door) open(a *app, s *stream) *fault.Fault {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.closed:
+		return fault.New(fault.Unavailable, "the host is stopping")
+	case len(a.streams) >= bound.MCPStreams.Int():
+		return bound.MCPStreams.Exceeded()
+	case d.held >= bound.MCPHeld.Int():
+		return bound.MCPHeld.Exceeded()
+	}
+	a.streams[s] = struct{}{}
+	d.held++
+	return nil
+}
+
+func (d *Door) drop(a *app, s *stream) {
+	d.mu.Lock()
+	delete(a.streams, s)
+	d.held--
+	d.mu.Unlock()
+}
+
+// shield stands between the SDK and a response: answers stay private, and a
+// peer that stops reading loses its stream instead of holding up those of the
+// same app.
+type shield struct {
+	http.ResponseWriter
+	control *http.ResponseController // set for streams
+	begun   bool
+}
+
+// Unwrap lets the SDK flush.
+func (s *shield) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// WriteHeader replaces what the SDK says about caches.
+func (s *shield) WriteHeader(status int) {
+	s.begun = true
+	private(s.Header())
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// Write gives a stream's peer a limited time to take each piece.
+func (s *shield) Write(b []byte) (int, error) {
+	if !s.begun {
+		s.WriteHeader(http.StatusOK)
+	}
+	if s.control != nil {
+		// A writer without deadlines has nobody to wait for.
+		_ = s.control.SetWriteDeadline(time.Now().Add(bound.MCPWrite.Duration()))
+	}
+	return s.ResponseWriter.Write(b)
+}
