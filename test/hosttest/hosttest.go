@@ -107,15 +107,16 @@ type Options struct {
 // Host is a running `steward up`.
 type Host struct {
 	Home    string
-	BaseURL string // of the HTTP doors, without a slash at the end
+	BaseURL string // of the HTTP doors, without a slash at the end; another after each Restart
 	Program string
 
-	t      testing.TB
-	env    []string
-	up     *exec.Cmd
-	log    *tail
-	ended  chan struct{}
-	killed bool
+	t     testing.TB
+	env   []string
+	args  []string
+	up    *exec.Cmd
+	log   *tail
+	ended chan struct{}
+	told  bool // how it ended has been judged, or does not matter
 }
 
 // Start starts a host and waits until it answers.
@@ -130,36 +131,52 @@ func StartWith(t testing.TB, o Options) *Host {
 	if o.Home == "" {
 		o.Home = filepath.Join(t.TempDir(), "home")
 	}
-	h := &Host{Home: o.Home, Program: Program(t, o.Tags), t: t, log: &tail{}, ended: make(chan struct{})}
+	h := &Host{Home: o.Home, Program: Program(t, o.Tags), t: t, log: &tail{}}
 	h.env = append(append(os.Environ(), "STEWARD_HOME="+o.Home), o.Env...)
-	h.up = exec.Command(h.Program, append([]string{"up", "--listen", "127.0.0.1:0"}, o.Args...)...)
+	h.args = append([]string{"up", "--listen", "127.0.0.1:0"}, o.Args...)
+	t.Cleanup(h.Stop)
+	h.start()
+	return h
+}
+
+// Restart stops the host in order, unless it is gone already, and starts it
+// again on the same folder and another port.
+func (h *Host) Restart() {
+	h.t.Helper()
+	h.Stop()
+	h.start()
+}
+
+func (h *Host) start() {
+	h.t.Helper()
+	h.up, h.ended, h.told = exec.Command(h.Program, h.args...), make(chan struct{}), false
 	h.up.Env, h.up.Stdout, h.up.Stderr = h.env, h.log, h.log
 	if err := h.up.Start(); err != nil {
-		t.Fatal(err)
+		h.told = true
+		h.t.Fatal(err)
 	}
-	go func() {
-		defer close(h.ended)
-		h.up.Wait() // how it ended is read from its state
-	}()
-	t.Cleanup(h.Stop)
-	WaitFor(t, "the host to answer", func() error {
+	go func(up *exec.Cmd, ended chan struct{}) {
+		defer close(ended)
+		up.Wait() // how it ended is read from its state
+	}(h.up, h.ended)
+	WaitFor(h.t, "the host to answer", func() error {
 		select {
 		case <-h.ended:
-			t.Fatalf("the host ended at once, %v:\n%s", h.up.ProcessState, h.log)
+			h.told = true
+			h.t.Fatalf("the host ended at once, %v:\n%s", h.up.ProcessState, h.log)
 		default:
 		}
-		out, code := h.try("status", "--json")
-		var s adminwire.Status
+		out, _, code := h.Run("", "status", "--json")
 		if code != 0 {
 			return fmt.Errorf("exit code %d", code)
 		}
+		var s adminwire.Status
 		if err := strictjson.Decode([]byte(out), strictjson.Limits{}, &s); err != nil || len(s.Listen) == 0 {
 			return fmt.Errorf("status %q: %v", out, err)
 		}
 		h.BaseURL = strings.TrimSuffix(s.Listen[0], "/")
 		return nil
 	})
-	return h
 }
 
 // PID is the host's process.
@@ -168,12 +185,14 @@ func (h *Host) PID() int { return h.up.Process.Pid }
 // Log is the end of what the host has printed. Safe for concurrent use.
 func (h *Host) Log() string { return h.log.String() }
 
-// Stop ends the host in order and waits for it. A stopped host stays so.
+// Stop ends the host in order, waits for it, and holds it to exit code 0. It does
+// nothing to a host that was stopped or killed.
 func (h *Host) Stop() {
 	h.t.Helper()
-	if h.killed {
+	if h.told || h.up == nil {
 		return
 	}
+	h.told = true
 	select {
 	case <-h.ended:
 	default:
@@ -181,7 +200,7 @@ func (h *Host) Stop() {
 	}
 	select {
 	case <-h.ended:
-	case <-time.After(Patience):
+	case <-time.After(Patience + time.Minute): // it lets calls end first
 		h.Kill()
 		h.t.Errorf("the host did not stop:\n%s", h.log)
 		return
@@ -191,12 +210,12 @@ func (h *Host) Stop() {
 	} else if h.t.Failed() {
 		h.t.Logf("the host printed:\n%s", h.log)
 	}
-	h.killed = true // told once
 }
 
-// Kill ends the host as a power cut does and waits until it is gone.
+// Kill ends the host as a power cut does and waits until it is gone. Restart
+// brings it back.
 func (h *Host) Kill() {
-	h.killed = true
+	h.told = true
 	h.up.Process.Kill()
 	<-h.ended
 }
@@ -223,11 +242,6 @@ func (h *Host) Run(stdin string, args ...string) (stdout, stderr string, code in
 		return "", err.Error(), -1
 	}
 	return out.String(), bad.String(), cmd.ProcessState.ExitCode()
-}
-
-func (h *Host) try(args ...string) (string, int) {
-	out, _, code := h.Run("", args...)
-	return out, code
 }
 
 // Do types a command that must succeed and returns what it prints.
