@@ -171,8 +171,11 @@ func (h *Host) start() {
 			return fmt.Errorf("exit code %d", code)
 		}
 		var s adminwire.Status
-		if err := strictjson.Decode([]byte(out), strictjson.Limits{}, &s); err != nil || len(s.Listen) == 0 {
-			return fmt.Errorf("status %q: %v", out, err)
+		if err := strictjson.Decode([]byte(out), strictjson.Limits{}, &s); err != nil {
+			return fmt.Errorf("status %q: %w", out, err)
+		}
+		if len(s.Listen) == 0 {
+			return fmt.Errorf("it listens nowhere: %s", out)
 		}
 		h.BaseURL = strings.TrimSuffix(s.Listen[0], "/")
 		return nil
