@@ -22,7 +22,8 @@ import (
 )
 
 // Host is what the program hands in: its own name for its version, and the verbs
-// that are no clients. All are required but Hidden.
+// that are no clients. All are required but Hidden. An error that is a trouble.Trouble
+// says itself what is told and with which exit code.
 type Host struct {
 	Version string
 	// Up runs a host until ctx ends, and calls o.Ready once when everything

@@ -62,7 +62,7 @@ func Call[Req, Rep any](ctx context.Context, c *Client, m adminwire.Method[Req, 
 		return rep, failureOf(status, answer)
 	}
 	if err := strictjson.Decode(answer, answerLimits, &rep); err != nil {
-		return rep, fmt.Errorf("the host answers in a form that this program does not know; are both of one version? %w", err)
+		return rep, fmt.Errorf("the host answers in a form that this program does not know; are both of one version? (%s)", fault.From(err).Text)
 	}
 	return rep, nil
 }

@@ -7,16 +7,20 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"github.com/stewardhost/steward/internal/faces/cli/manual"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
+
+const nextStatus = "steward status"
 
 // desk is one command as it is being carried out.
 type desk struct {
@@ -26,18 +30,6 @@ type desk struct {
 	homeFlag string
 	json     bool
 }
-
-const story = `steward lends your tools and data to AI agents, under your control.
-
-  steward up                         start the host on this machine
-  steward import mcp.json            list the MCP servers that you already have
-  steward review SERVER              read each tool, and say yes to methods
-  steward apps add APP               make an app and its tokens; steward grants add gives it methods
-  steward journal list               see every call, and what is in doubt
-
-Every command but up and demo speaks to the running host of one data folder:
---home, else $STEWARD_HOME, else the folder steward of your configuration.
-Times are UTC.`
 
 // The groups of the help.
 const (
@@ -51,11 +43,11 @@ func (d *desk) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "steward",
 		Short: "lend tools and data to AI agents, under your control",
-		Long:  story,
+		Long:  manual.Story,
 		Args:  d.noSuchVerb, RunE: showHelp,
 		SilenceErrors: true, SilenceUsage: true,
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(helpOf(cmd), "%v", err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return trouble.UsageOf(helpOf(cmd), "%v", err) })
 	root.PersistentFlags().StringVar(&d.homeFlag, "home", "", "the data folder of the host")
 	root.AddGroup(
 		&cobra.Group{ID: groupStart, Title: "Run a host:"},
@@ -64,7 +56,10 @@ func (d *desk) root() *cobra.Command {
 		&cobra.Group{ID: groupLookAt, Title: "Use it and look at it:"},
 	)
 	d.group(root, groupStart, d.up(), d.demo(), d.status(), d.version())
-	root.AddCommand(exitCodes(), d.man(root))
+	d.group(root, groupBring, d.importing(), d.review(), d.resources())
+	d.group(root, groupAllow, d.apps(), d.grants(), d.confirm())
+	d.group(root, groupLookAt, d.call(), d.journal())
+	root.AddCommand(manual.ExitCodes(), d.man(root))
 	return root
 }
 
@@ -92,7 +87,7 @@ func (d *desk) noSuchVerb(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		next = cmd.CommandPath() + " " + near[0]
 	}
-	return usage(next, "%s has no verb %s", cmd.CommandPath(), paper.Word(args[0]))
+	return trouble.UsageOf(next, "%s has no verb %s", cmd.CommandPath(), paper.Word(args[0]))
 }
 
 func helpOf(cmd *cobra.Command) string { return cmd.CommandPath() + " --help" }
@@ -101,7 +96,7 @@ func helpOf(cmd *cobra.Command) string { return cmd.CommandPath() + " --help" }
 func words(atLeast, atMost int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < atLeast || len(args) > atMost {
-			return usage(helpOf(cmd), "the form is: %s", cmd.UseLine())
+			return trouble.UsageOf(helpOf(cmd), "the form is: %s", cmd.UseLine())
 		}
 		return nil
 	}
@@ -124,7 +119,7 @@ func (d *desk) home() (string, error) {
 	if home == "" {
 		base, err := os.UserConfigDir()
 		if err != nil {
-			return "", &Trouble{Unsafe, "this user has no configuration folder", "name a data folder with --home or in STEWARD_HOME"}
+			return "", trouble.New(trouble.Unsafe, "this user has no configuration folder", "name a data folder with --home or in STEWARD_HOME")
 		}
 		home = filepath.Join(base, "steward")
 	}
@@ -151,11 +146,11 @@ func ask[Req, Rep any](ctx context.Context, d *desk, m adminwire.Method[Req, Rep
 	case errors.As(err, &f):
 		return none, err
 	case errors.Is(err, ErrUnsafe):
-		return none, &Trouble{Unsafe, err.Error(), "look who owns " + filepath.Dir(Socket(home)) + "; if nobody else does, remove it and start steward up again"}
+		return none, trouble.New(trouble.Unsafe, err.Error(), "look who owns "+filepath.Dir(Socket(home))+"; if nobody else does, remove it and start steward up again")
 	case m.Changes:
-		return none, &Trouble{Failed, err.Error() + "; what was asked may have been done", "look first: " + nextStatus}
+		return none, trouble.New(trouble.Failed, err.Error()+"; what was asked may have been done", "look first: "+nextStatus)
 	default:
-		return none, &Trouble{Failed, err.Error(), nextStatus}
+		return none, trouble.New(trouble.Failed, err.Error(), nextStatus)
 	}
 }
 
@@ -166,6 +161,30 @@ func show[Rep any](d *desk, rep Rep, human func(Rep)) error {
 	}
 	human(rep)
 	return nil
+}
+
+// conclude tells the trouble, if any, and gives the exit code.
+func (d *desk) conclude(err error) int {
+	if err == nil {
+		return trouble.Done
+	}
+	t := trouble.Of(err, nextStatus)
+	if t.What != "" {
+		fmt.Fprintf(d.err, "error: %s\n", paper.Line(t.What))
+	}
+	if t.Next != "" {
+		fmt.Fprintf(d.err, "next: %s\n", paper.Line(d.here(t.Next)))
+	}
+	return t.Exit
+}
+
+// here makes a command of ours work for the folder that this one was told.
+func (d *desk) here(command string) string {
+	rest, ours := strings.CutPrefix(command, "steward ")
+	if !ours || d.homeFlag == "" {
+		return command
+	}
+	return "steward --home " + paper.Word(d.homeFlag) + " " + rest
 }
 
 func (d *desk) encode(v any) error {
@@ -207,17 +226,4 @@ func terminal(stream any) bool {
 func (d *desk) man(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{Use: "man FOLDER", Short: "write the manual pages into a folder", Hidden: true, Args: words(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error { return manual.Write(args[0], root) }}
-}
-
-// exitCodes is a topic of the help.
-func exitCodes() *cobra.Command {
-	return &cobra.Command{Use: "exit-codes", Short: "what the exit codes mean", Long: `Every verb ends with one of these exit codes:
-
-   0  done
-   1  failed or refused
-   2  the words of the command make no sense
-   3  an unsafe endpoint or configuration
-  10  busy, or no host is running: try again later
-  11  the owner must act: review, grant, confirm or reconcile
-  12  an unknown name or id`}
 }

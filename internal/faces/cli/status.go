@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"fmt"
 	"runtime"
 
 	"github.com/spf13/cobra"
 
-	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/faces/cli/sheet"
+	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
@@ -19,54 +19,15 @@ func (d *desk) status() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := show(d, status, d.printStatus); err != nil {
+			if err := show(d, status, func(s adminwire.Status) { sheet.Status(d.out, s, d.here) }); err != nil {
 				return err
 			}
 			if status.Store != "ok" {
-				return &Trouble{Failed, "the host accepts nothing any more: " + status.Store, "stop it, read its log, then steward up"}
+				return trouble.New(trouble.Failed, "the host accepts nothing any more: "+status.Store, "stop it, read its log, then steward up")
 			}
 			return nil
 		},
 	})
-}
-
-func (d *desk) printStatus(s adminwire.Status) {
-	t := paper.NewTable()
-	t.Row("host", "steward "+s.Version+", up since "+paper.Stamp(s.StartedAt))
-	addDoors(t, s.Listen)
-	t.Row("folder", s.Data)
-	t.Row("store", s.Store)
-	t.Row("owner", s.Owner)
-	t.Row("node", fmt.Sprintf("%s, epoch %d", s.Node, s.Epoch))
-	t.Row("has", fmt.Sprintf("%s, %s, %s", paper.Count(s.Count.Apps, "app"), paper.Count(s.Count.Resources, "resource"),
-		paper.Count(s.Count.Grants, "grant")))
-	t.Write(d.out, "")
-	if !d.waiting(s.Count) {
-		d.say("Nothing waits for you.")
-	}
-}
-
-// waiting tells what waits for the owner, with the commands that settle it, and
-// reports whether anything does.
-func (d *desk) waiting(c adminwire.Count) bool {
-	t := paper.NewTable("waits for you", "settle it with")
-	add := func(n int, one, state, command string) {
-		if n > 0 {
-			t.Row(paper.Count(n, one)+" "+state, d.here(command))
-		}
-	}
-	doubt := "in doubt"
-	if c.More {
-		doubt += ", and more"
-	}
-	add(c.Confirmations, "call", "to confirm", "steward confirm list")
-	add(c.Indeterminate, "call", doubt, "steward journal list --indeterminate")
-	add(c.Review, "method", "to review", "steward review")
-	if t.Len() == 0 {
-		return false
-	}
-	t.Write(d.out, "")
-	return true
 }
 
 // versions is the machine form of version: this program's, and the host's where
@@ -89,18 +50,7 @@ func (d *desk) version() *cobra.Command {
 			case !fault.Is(err, fault.Unavailable):
 				return err
 			}
-			return show(d, v, d.printVersions)
+			return show(d, v, func(v versions) { sheet.Versions(d.out, v.Version, v.Go, v.Host) })
 		},
 	})
-}
-
-func (d *desk) printVersions(v versions) {
-	t := paper.NewTable()
-	t.Row("command", "steward "+v.Version+", "+v.Go)
-	if v.Host == nil {
-		t.Row("host", "none is running")
-	} else {
-		t.Row("host", "steward "+v.Host.Version+", "+v.Host.Go)
-	}
-	t.Write(d.out, "")
 }

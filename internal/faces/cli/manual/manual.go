@@ -1,5 +1,5 @@
-// Package manual writes the manual pages of a tree of commands, one page a
-// command, in the man macros of roff. The text is the commands' own help. It
+// Package manual holds the help that belongs to no verb, and writes the manual
+// pages of a tree of commands, one page a command, in the man macros of roff. The text is the commands' own help. It
 // promises that the same tree gives the same bytes; it does not follow hidden
 // commands. The functions are safe for concurrent use.
 package manual

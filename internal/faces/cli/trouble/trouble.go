@@ -1,12 +1,15 @@
-package cli
+// Package trouble turns a failure into what a person is told and what a script
+// can test: one line that says what is wrong, one that says what to do next, and
+// the exit code (faces page, section 1). Every code of the fault table has a
+// row. Values are plain and safe for concurrent use.
+package trouble
 
 import (
 	"errors"
 	"fmt"
-	"strings"
 
-	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
 // The exit codes of every verb (faces page, section 1).
@@ -20,8 +23,8 @@ const (
 	Unknown = 12 // id
 )
 
-// Trouble is a failure as a person is told of it. Verbs that a Host hands in may
-// return one to choose the exit code and the command that helps.
+// Trouble is a failure as a person is told of it. Verbs that are handed in to the
+// command line may return one to choose the exit code and the command that helps.
 type Trouble struct {
 	Exit int
 	What string // one line without a full stop
@@ -30,7 +33,11 @@ type Trouble struct {
 
 func (t *Trouble) Error() string { return t.What }
 
-func usage(next, format string, args ...any) error {
+// New makes a trouble.
+func New(exit int, what, next string) error { return &Trouble{exit, what, next} }
+
+// UsageOf is the trouble of words that make no sense.
+func UsageOf(next, format string, args ...any) error {
 	return &Trouble{Usage, fmt.Sprintf(format, args...), next}
 }
 
@@ -72,22 +79,9 @@ var outcomes = map[fault.Code]outcome{
 	fault.Indeterminate:        {Owner, "steward journal list --indeterminate"},
 }
 
-// conclude tells the trouble, if any, and gives the exit code.
-func (d *desk) conclude(err error) int {
-	if err == nil {
-		return Done
-	}
-	t := d.trouble(err)
-	if t.What != "" {
-		fmt.Fprintf(d.err, "error: %s\n", paper.Line(t.What))
-	}
-	if t.Next != "" {
-		fmt.Fprintf(d.err, "next: %s\n", paper.Line(d.here(t.Next)))
-	}
-	return t.Exit
-}
-
-func (d *desk) trouble(err error) *Trouble {
+// Of gives the trouble in an error that is not nil. Next stands in where neither
+// the error nor its code knows what helps.
+func Of(err error, next string) *Trouble {
 	var t *Trouble
 	var f *fault.Fault
 	switch {
@@ -96,7 +90,7 @@ func (d *desk) trouble(err error) *Trouble {
 	case errors.As(err, &f):
 		return ofFault(f)
 	default:
-		return &Trouble{Failed, err.Error(), nextStatus}
+		return &Trouble{Failed, err.Error(), next}
 	}
 }
 
@@ -110,11 +104,31 @@ func ofFault(f *fault.Fault) *Trouble {
 	return t
 }
 
-// here makes a command of ours work for the folder that this one was told.
-func (d *desk) here(command string) string {
-	rest, ours := strings.CutPrefix(command, "steward ")
-	if !ours || d.homeFlag == "" {
-		return command
+// Unheard is the trouble of a call whose answer did not come.
+func Unheard(err error, tx string) error {
+	var t *Trouble
+	if errors.As(err, &t) && t.Exit == Unsafe {
+		return t
 	}
-	return "steward --home " + paper.Word(d.homeFlag) + " " + rest
+	return New(Owner, "no answer came, and the call may have happened: "+Of(err, "").What,
+		"steward journal show "+tx+", or send the same call again with --tx "+tx)
+}
+
+// OfAnswer is nil for an answer that is ok.
+func OfAnswer(a adminwire.Answer) error {
+	if a.Error == nil {
+		return nil
+	}
+	f := fault.New(fault.Code(a.Error.Code), a.Error.Message)
+	for name, value := range a.Error.Details {
+		f = f.With(name, value)
+	}
+	t := Of(f, "")
+	if a.Status == "indeterminate" {
+		if reason, ok := a.Error.Details["reason"].(string); ok && reason != "" {
+			t.What += ", reason " + reason
+		}
+		t.Next = "find out what happened, then steward journal reconcile " + a.Invocation + " happened, did-not or give-up"
+	}
+	return t
 }

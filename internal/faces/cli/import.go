@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stewardhost/steward/internal/faces/cli/mcpfile"
+	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/faces/cli/sheet"
+	"github.com/stewardhost/steward/internal/faces/cli/trouble"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/wire/adminwire"
+)
+
+// importing is what import was told.
+type importing struct {
+	mcpfile.Source
+	dryRun          bool
+	refresh, remove string
+}
+
+func (d *desk) importing() *cobra.Command {
+	var i importing
+	cmd := d.withJSON(&cobra.Command{
+		Use: "import [FILE]", Short: "list MCP servers and stage their tools for your review", Args: words(0, 1),
+		Long: `Reads an mcpServers file of a common client as it is, or one command, starts each
+server, lists its tools and stages them for review. Nothing becomes callable.
+
+A relative command or cwd in the file is taken from the file's own folder; a bare
+command is looked for in your PATH. The host starts what was found, by its full
+path. FILE may be - for standard input.`,
+		Example: `  steward import ~/mcp.json --dry-run
+  steward import ~/mcp.json
+  steward import --command "npx -y some-server --flag" --name files --env ROOT=/srv
+  steward import --refresh files`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			i.File = strings.Join(args, "")
+			return d.runImport(cmd.Context(), i)
+		},
+	})
+	f := cmd.Flags()
+	f.StringVar(&i.Command, "command", "", "one server's command line, in place of FILE")
+	f.StringVar(&i.Name, "name", "", "the name of the server that --command starts")
+	f.StringArrayVar(&i.Env, "env", nil, "NAME=VALUE in the environment of --command; may stand several times")
+	f.BoolVar(&i.dryRun, "dry-run", false, "tell what would become of each tool, and store nothing")
+	f.StringVar(&i.refresh, "refresh", "", "list an imported server anew; what changed is off until you review it")
+	f.StringVar(&i.remove, "remove", "", "take an imported server and its resource out for good")
+	return cmd
+}
+
+// check holds the flags of import against each other.
+func (i importing) check() error {
+	sources := 0
+	for _, s := range []string{i.File, i.Command, i.refresh, i.remove} {
+		if s != "" {
+			sources++
+		}
+	}
+	const form = "steward import --help"
+	switch {
+	case sources != 1:
+		return trouble.UsageOf(form, "give one of FILE, --command, --refresh and --remove")
+	case i.dryRun && (i.refresh != "" || i.remove != ""):
+		return trouble.UsageOf(form, "--dry-run is for FILE and --command")
+	case (i.Command == "") != (i.Name == "") || i.Command == "" && len(i.Env) > 0:
+		return trouble.UsageOf(form, "--command needs --name, and --name and --env are for --command")
+	}
+	return nil
+}
+
+func (d *desk) runImport(ctx context.Context, i importing) error {
+	if err := i.check(); err != nil {
+		return err
+	}
+	switch {
+	case i.refresh != "":
+		return d.refresh(ctx, i.refresh)
+	case i.remove != "":
+		return d.remove(ctx, i.remove)
+	}
+	loaded, err := i.Load(d.in)
+	var f *fault.Fault
+	if err != nil && !errors.As(err, &f) {
+		return trouble.New(trouble.Failed, err.Error(), "steward import FILE")
+	}
+	if err != nil {
+		return err
+	}
+	for _, pointer := range loaded.Unknown {
+		d.note("not understood, and not used: %s", pointer)
+	}
+	// Whether a host runs is one trouble, not one for each server.
+	if _, err := ask(ctx, d, adminwire.HostVersion, adminwire.Empty{}); err != nil {
+		return err
+	}
+	if i.dryRun {
+		return d.plan(ctx, i, loaded.Servers)
+	}
+	return d.stage(ctx, i, loaded.Servers)
+}
+
+func (d *desk) refresh(ctx context.Context, server string) error {
+	r, err := ask(ctx, d, adminwire.ImportRefresh, adminwire.ServerRef{Server: server})
+	if err != nil {
+		return err
+	}
+	return show(d, r, func(r adminwire.Review) {
+		sheet.Methods(d.out, r.Methods)
+		d.nextReviews(r)
+	})
+}
+
+func (d *desk) remove(ctx context.Context, server string) error {
+	rep, err := ask(ctx, d, adminwire.ImportRemove, adminwire.ServerRef{Server: server})
+	if err != nil {
+		return err
+	}
+	return show(d, rep, func(adminwire.Empty) {
+		d.say("%s is out of the pool. Its grants stay as evidence and allow nothing.", paper.Line(server))
+	})
+}
+
+func (d *desk) plan(ctx context.Context, i importing, servers []mcpfile.Located) error {
+	parts := make([]adminwire.Plan, len(servers))
+	failed, err := d.each(servers, func(n int, one adminwire.Import) (err error) {
+		parts[n], err = ask(ctx, d, adminwire.ImportPlan, one)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	all := adminwire.Plan{Tools: []adminwire.PlannedTool{}, Failed: failed}
+	for _, p := range parts {
+		all.Tools, all.Failed = append(all.Tools, p.Tools...), append(all.Failed, p.Failed...)
+	}
+	err = show(d, all, func(p adminwire.Plan) {
+		if len(p.Tools) > 0 {
+			sheet.Plan(d.out, p.Tools)
+			d.say("Nothing was stored.")
+			d.next(i.Again())
+		}
+	})
+	return errors.Join(err, d.failures(i, all.Failed, len(servers)))
+}
+
+func (d *desk) stage(ctx context.Context, i importing, servers []mcpfile.Located) error {
+	parts := make([]adminwire.Imported, len(servers))
+	failed, err := d.each(servers, func(n int, one adminwire.Import) (err error) {
+		parts[n], err = ask(ctx, d, adminwire.ImportAdd, one)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	all := adminwire.Imported{Reviews: []adminwire.Review{}, Failed: failed}
+	for _, p := range parts {
+		all.Reviews, all.Failed = append(all.Reviews, p.Reviews...), append(all.Failed, p.Failed...)
+	}
+	err = show(d, all, func(done adminwire.Imported) {
+		if len(done.Reviews) > 0 {
+			sheet.Plan(d.out, sheet.Planned(done.Reviews))
+		}
+		d.nextReviews(done.Reviews...)
+	})
+	return errors.Join(err, d.failures(i, all.Failed, len(servers)))
+}
+
+func (d *desk) nextReviews(reviews ...adminwire.Review) {
+	for _, r := range reviews {
+		if len(sheet.Waiting(r)) > 0 {
+			d.next("steward review " + paper.Word(r.Resource.Label))
+		}
+	}
+}
+
+// atOnce bounds the servers that are started at the same time.
+const atOnce = 4
+
+// each does something with every server, a few at a time. A refusal is that
+// server's alone; the error is of the way to the host.
+func (d *desk) each(servers []mcpfile.Located, do func(n int, one adminwire.Import) error) ([]adminwire.FailedServer, error) {
+	errs := make([]error, len(servers))
+	gate := make(chan struct{}, atOnce)
+	var wg sync.WaitGroup
+	for n, s := range servers {
+		if s.Fault != nil {
+			errs[n] = s.Fault
+			continue
+		}
+		gate <- struct{}{}
+		d.progress("%s: starting it and listing its tools", s.Server.Name)
+		wg.Go(func() {
+			errs[n] = do(n, adminwire.Import{Servers: []adminwire.Server{s.Server}})
+			<-gate
+		})
+	}
+	wg.Wait()
+	var failed []adminwire.FailedServer
+	for n, err := range errs {
+		var f *fault.Fault
+		if errors.As(err, &f) {
+			errs[n] = nil
+			failed = append(failed, adminwire.FailedServer{Server: servers[n].Server.Name, Error: adminwire.Error{
+				Code: string(f.Code), Message: f.Text, Retry: string(f.Row().Retry), Details: f.Details}})
+		}
+	}
+	return failed, errors.Join(errs...)
+}
+
+// failures names the servers that failed, with what they said themselves.
+func (d *desk) failures(i importing, failed []adminwire.FailedServer, of int) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	sheet.Failed(d.err, failed, d.here)
+	return trouble.New(trouble.Failed, fmt.Sprintf("%d of %s could not be imported", len(failed), paper.Count(of, "server")),
+		"mend that, then "+d.here(i.Again()))
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/faces/cli/sheet"
+	"github.com/stewardhost/steward/internal/faces/cli/trouble"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/wire/adminwire"
+)
+
+func (d *desk) journal() *cobra.Command {
+	return d.noun("journal", "every call, and what is known of it", d.listJournal(), d.showJournal(), d.reconcile(), d.verify())
+}
+
+func (d *desk) listJournal() *cobra.Command {
+	var req adminwire.ListJournal
+	var doubtful bool
+	cmd := d.withJSON(&cobra.Command{Use: "list", Short: "list calls, newest first", Args: words(0, 0)})
+	f := cmd.Flags()
+	f.BoolVar(&doubtful, "indeterminate", false, "only calls in doubt")
+	f.StringVar(&req.State, "state", "", "only calls in this state")
+	f.StringVar(&req.App, "app", "", "only calls of one app")
+	f.StringVar(&req.Before, "before", "", "go on where a list ended")
+	f.IntVar(&req.Limit, "limit", 20, "how many")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if doubtful {
+			req.State = "indeterminate"
+		}
+		if req.Limit < 1 {
+			return trouble.UsageOf("steward journal list --limit 20", "--limit is at least 1")
+		}
+		page, err := d.pages(cmd.Context(), req)
+		if err != nil {
+			return err
+		}
+		return show(d, page, func(page adminwire.Journal) { d.printJournal(page, req, doubtful) })
+	}
+	return cmd
+}
+
+// pages reads as many pages as the limit takes.
+func (d *desk) pages(ctx context.Context, req adminwire.ListJournal) (adminwire.Journal, error) {
+	left := req.Limit
+	out := adminwire.Journal{Invocations: []adminwire.Invocation{}}
+	for {
+		req.Limit = min(left, bound.PageRows.Int())
+		page, err := ask(ctx, d, adminwire.JournalList, req)
+		if err != nil {
+			return out, err
+		}
+		out.Invocations = append(out.Invocations, page.Invocations...)
+		out.Next, req.Before = page.Next, page.Next
+		if left -= len(page.Invocations); left <= 0 || page.Next == "" || len(page.Invocations) == 0 {
+			return out, nil
+		}
+		d.progress("%s read", paper.Count(len(out.Invocations), "call"))
+	}
+}
+
+func (d *desk) printJournal(page adminwire.Journal, req adminwire.ListJournal, doubtful bool) {
+	switch {
+	case len(page.Invocations) > 0:
+		sheet.Calls(d.out, page.Invocations)
+	case doubtful:
+		d.say("No call is in doubt.")
+	default:
+		d.say("There are no such calls.")
+	}
+	if doubtful && len(page.Invocations) > 0 {
+		d.next("steward journal show " + page.Invocations[0].ID)
+	}
+	if page.Next != "" {
+		more := []string{"steward journal list --before " + paper.Word(page.Next), fmt.Sprintf("--limit %d", req.Limit)}
+		if req.State != "" {
+			more = append(more, "--state "+paper.Word(req.State))
+		}
+		if req.App != "" {
+			more = append(more, "--app "+paper.Word(req.App))
+		}
+		d.next(strings.Join(more, " "))
+	}
+}
+
+func (d *desk) showJournal() *cobra.Command {
+	cmd := d.withJSON(&cobra.Command{Use: "show CALL", Short: "tell the story of one call, by its id or its tx", Args: words(1, 1)})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		call, err := ask(cmd.Context(), d, adminwire.JournalShow, adminwire.JournalRef{Invocation: args[0]})
+		if err != nil {
+			return err
+		}
+		return show(d, call, d.printCall)
+	}
+	return cmd
+}
+
+func (d *desk) printCall(call adminwire.Invocation) {
+	sheet.Call(d.out, call)
+	if next := sheet.AfterCall(call); next != "" {
+		d.next(next)
+	}
+}
+
+func (d *desk) reconcile() *cobra.Command {
+	cmd := d.withJSON(&cobra.Command{
+		Use: "reconcile CALL happened|did-not|give-up", Short: "end a doubt by saying what you found out", Args: words(2, 2),
+		Long: `A call in doubt may have happened. Only you can end the doubt: look at the other
+side, and say what you found. The statement is kept and cannot be taken back.
+
+  happened  it did; the same tx now answers ok
+  did-not   it did not; an equal call may be made again
+  give-up   nobody can find out; an equal call may be made again`,
+		Example: "  steward journal reconcile inv_… did-not",
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		call, err := ask(cmd.Context(), d, adminwire.JournalReconcile, adminwire.Reconcile{Invocation: args[0], Statement: args[1]})
+		if err != nil {
+			return err
+		}
+		return show(d, call, d.printCall)
+	}
+	return cmd
+}
+
+func (d *desk) verify() *cobra.Command {
+	cmd := d.withJSON(&cobra.Command{
+		Use: "verify", Short: "check the whole trail, row by row", Args: words(0, 0),
+		Long: `Reads every row of the audit trail and every settled call, and checks that none was
+changed, taken out or put in. It names the first row that does not hold.`,
+	})
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		d.progress("reading the trail")
+		v, err := ask(cmd.Context(), d, adminwire.JournalVerify, adminwire.Empty{})
+		if err != nil {
+			return err
+		}
+		if err := show(d, v, func(v adminwire.Verification) { sheet.Verification(d.out, v) }); err != nil {
+			return err
+		}
+		if !v.Holds {
+			return trouble.New(trouble.Failed, "the trail does not hold", "stop the host, keep a copy of its folder as it is, and find out who changed it")
+		}
+		return nil
+	}
+	return cmd
+}

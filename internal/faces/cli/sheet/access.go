@@ -1,0 +1,111 @@
+package sheet
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/stewardhost/steward/internal/domain/pool/confirmation"
+	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
+	"github.com/stewardhost/steward/internal/wire/adminwire"
+)
+
+// Apps is the table of apps.
+func Apps(w io.Writer, apps []adminwire.App) {
+	t := paper.NewTable("app", "kind", "state", "grants", "since", "id")
+	for _, a := range apps {
+		state := "connected"
+		if !a.Connected {
+			state = "disconnected"
+		}
+		t.Row(a.Name, a.Kind, state, fmt.Sprint(a.Grants), paper.Stamp(a.CreatedAt), a.ID)
+	}
+	t.Write(w, "")
+}
+
+// TokenFile is the text of a file with an app's tokens, as shells and service
+// managers read it.
+func TokenFile(tokens []adminwire.Token) string {
+	var b strings.Builder
+	for _, t := range tokens {
+		fmt.Fprintf(&b, "%s=%s\n", variable(t), t.Token)
+	}
+	return b.String()
+}
+
+func variable(t adminwire.Token) string {
+	return "STEWARD_" + strings.ToUpper(t.Audience) + "_TOKEN"
+}
+
+// AddedApp tells an app's tokens, or the file that they are in, and how each
+// door is used.
+func AddedApp(w io.Writer, a adminwire.AddedApp, doors []string, tokenFile string) {
+	fmt.Fprintf(w, "%s (%s) is connected. It may call nothing yet.\n", paper.Line(a.Name), a.ID)
+	t := paper.NewTable()
+	bearer := map[string]string{}
+	for _, token := range a.Tokens {
+		t.Row(token.Audience+" token", token.Token)
+		bearer[token.Audience] = "Bearer " + token.Token
+		if tokenFile != "" {
+			bearer[token.Audience] = "Bearer ${" + variable(token) + "}"
+		}
+	}
+	if tokenFile != "" {
+		fmt.Fprintf(w, "Its tokens are in %s, for you alone.\n", paper.Line(tokenFile))
+	} else {
+		t.Write(w, "  ")
+		fmt.Fprintln(w, "These are told this once.")
+	}
+	if len(doors) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nFor a client that reads an mcpServers file:\n%s\n", paper.JSON(snippet(doors[0]+"/mcp", bearer["mcp"]), "  "))
+	fmt.Fprintf(w, "For an app that calls by HTTP: POST %s/rpc/v1 with\n  Authorization: %s\n", doors[0], bearer["rpc"])
+}
+
+func snippet(url, authorization string) []byte {
+	type entry struct {
+		Type    string            `json:"type"`
+		URL     string            `json:"url"`
+		Headers map[string]string `json:"headers"`
+	}
+	raw, err := strictjson.Encode(map[string]map[string]entry{
+		"mcpServers": {"steward": {"http", url, map[string]string{"Authorization": authorization}}}})
+	if err != nil {
+		panic("sheet: cannot encode a snippet: " + err.Error()) // plain strings of the host
+	}
+	return raw
+}
+
+// Grants is the table of rows of authority.
+func Grants(w io.Writer, rows []adminwire.Grant) {
+	t := paper.NewTable("app", "resource", "method", "state", "effects", "confirm", "expires", "tool", "grant")
+	for _, g := range rows {
+		expires := ""
+		if !g.ExpiresAt.IsZero() {
+			expires = paper.Stamp(g.ExpiresAt)
+		}
+		t.Row(g.App, g.Resource, g.Method, g.State, strings.Join(g.Effects, ","), g.Confirm, expires, g.Tool, g.ID)
+	}
+	t.Write(w, "")
+}
+
+// Confirmation tells who asks for what, with the whole exact arguments.
+func Confirmation(w io.Writer, c adminwire.Confirmation) {
+	fmt.Fprintf(w, "%s  %s\n", c.ID, c.State)
+	fmt.Fprintf(w, "  %s asks to call %s of %s, at %s, with exactly:\n%s\n", paper.Line(c.App), paper.Line(c.Method),
+		paper.Line(c.Resource), paper.Stamp(c.AskedAt), paper.JSON(c.Args, "    "))
+}
+
+// Decided tells what a decision means for the app.
+func Decided(w io.Writer, c adminwire.Confirmation) {
+	switch confirmation.State(c.State) {
+	case confirmation.Approved:
+		fmt.Fprintf(w, "%s is approved: exactly this call of %s may happen once, until %s.\n", c.ID, paper.Line(c.Method), paper.Stamp(c.GoodUntil))
+	case confirmation.Denied:
+		fmt.Fprintf(w, "%s is denied: the call of %s stays refused.\n", c.ID, paper.Line(c.Method))
+	default:
+		fmt.Fprintf(w, "%s is %s.\n", c.ID, c.State)
+	}
+}

@@ -1,0 +1,140 @@
+package sheet
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/ground/effect"
+	"github.com/stewardhost/steward/internal/wire/adminwire"
+)
+
+// Calls is the table of journalled calls.
+func Calls(w io.Writer, calls []adminwire.Invocation) {
+	t := paper.NewTable("time", "app", "resource", "method", "state", "effects", "code", "call")
+	for _, c := range calls {
+		t.Row(paper.Stamp(c.ReservedAt), c.App, c.Resource, c.Method, c.State, c.Effects, c.Code, c.ID)
+	}
+	t.Write(w, "")
+}
+
+// meanings says what a state tells a person.
+var meanings = map[invocation.State]string{
+	invocation.Reserved:            "it waits for its executor; nothing was sent",
+	invocation.Dispatching:         "it is out, and no answer is there yet",
+	invocation.Succeeded:           "the executor answered, and the answer was recorded before it was passed on",
+	invocation.Failed:              "the executor answered with a failure",
+	invocation.NotDispatched:       "nothing was sent; it did not happen",
+	invocation.Indeterminate:       "IT MAY HAVE HAPPENED: no clean answer came back",
+	invocation.ReconciledSucceeded: "it was in doubt; it is now known that it happened",
+	invocation.ReconciledFailed:    "it was in doubt; it is now known that it did not happen or failed",
+	invocation.Abandoned:           "it was in doubt, and the owner gave up finding out; it may have happened",
+}
+
+var effectWords = map[effect.Outcome]string{
+	effect.None:          "none: the request could have no effect",
+	effect.NotDispatched: "not_dispatched: nothing was sent",
+	effect.Reported:      "reported: the executor answered",
+	effect.Uncertain:     "uncertain: it may have happened",
+}
+
+// Call tells the story of one call in the order in which it happened.
+func Call(w io.Writer, c adminwire.Invocation) {
+	fmt.Fprintf(w, "%s called %s of %s\n", paper.Line(c.App), paper.Line(c.Method), paper.Line(c.Resource))
+	t := paper.NewTable()
+	t.Row("call", c.ID)
+	t.Row("tx", c.Tx)
+	t.Row("contract", c.Contract)
+	t.Row("approved effects", strings.Join(c.Classes, ","))
+	t.Row("allowed by", allowedBy(c))
+	t.Row("state", c.State)
+	t.Row("meaning", meanings[invocation.State(c.State)])
+	t.Row("effects", effectWord(c.Effects))
+	t.Write(w, "  ")
+	fmt.Fprintln(w)
+	timeline(w, c)
+	if c.Code != "" {
+		fmt.Fprintf(w, "\n%s: %s\n", c.Code, paper.Line(c.Message))
+	}
+	if c.Reason != "" {
+		fmt.Fprintf(w, "reason: %s\n", paper.Line(c.Reason))
+	}
+	if c.Detail != "" {
+		fmt.Fprintf(w, "what the host saw:\n%s\n", paper.Block(c.Detail, "  | "))
+	}
+	if c.Version != "" {
+		fmt.Fprintf(w, "version: %s\n", paper.Line(c.Version))
+	}
+	if len(c.Result) > 0 {
+		fmt.Fprintf(w, "result:\n%s\n", paper.JSON(c.Result, "  "))
+	}
+}
+
+func allowedBy(c adminwire.Invocation) string {
+	if c.Grant == "" {
+		return "the owner's own hand"
+	}
+	return c.Grant
+}
+
+func effectWord(word string) string {
+	if text, ok := effectWords[effect.Outcome(word)]; ok {
+		return text
+	}
+	return word
+}
+
+func timeline(w io.Writer, c adminwire.Invocation) {
+	t := paper.NewTable("time", "what happened", "what it means")
+	t.Row(paper.Fine(c.ReservedAt), "reserved", "the call was on record before anything was sent")
+	if !c.DispatchedAt.IsZero() {
+		t.Row(paper.Fine(c.DispatchedAt), "dispatched", "it was marked as going out; from here on it may have happened")
+	}
+	if !c.DeadlineAt.IsZero() && (c.SettledAt.IsZero() || c.State == string(invocation.Indeterminate)) {
+		t.Row(paper.Fine(c.DeadlineAt), "deadline", "by then an answer had to be there")
+	}
+	if !c.SettledAt.IsZero() {
+		state := settledAs(c)
+		t.Row(paper.Fine(c.SettledAt), "settled: "+string(state), meanings[state])
+	}
+	if !c.ReconciledAt.IsZero() {
+		t.Row(paper.Fine(c.ReconciledAt), "reconciled: "+c.State, "the doubt was ended by "+strings.ReplaceAll(c.ReconciledBy, "_", " "))
+	}
+	t.Write(w, "")
+}
+
+// settledAs is the state in which a call was before a reconciliation.
+func settledAs(c adminwire.Invocation) invocation.State {
+	if c.ReconciledAt.IsZero() {
+		return invocation.State(c.State)
+	}
+	return invocation.Indeterminate
+}
+
+// AfterCall is what the owner has to do about a call, if anything.
+func AfterCall(c adminwire.Invocation) string {
+	switch invocation.State(c.State) {
+	case invocation.Indeterminate:
+		return "look at " + paper.Line(c.Resource) + " whether it happened, then steward journal reconcile " + c.ID + " happened, did-not or give-up"
+	case invocation.Reserved, invocation.Dispatching:
+		return "steward journal show " + c.ID
+	}
+	return ""
+}
+
+// Verification tells what a check of the trail found.
+func Verification(w io.Writer, v adminwire.Verification) {
+	fmt.Fprintf(w, "%s and %s were checked.\n", paper.Count(int(v.Rows), "row"), paper.Count(int(v.Invocations), "settled call"))
+	if v.Holds {
+		fmt.Fprintf(w, "The trail holds. Its last row has the hash %s.\n", v.Last)
+		return
+	}
+	if b := v.Break; b != nil {
+		fmt.Fprintf(w, "The first row that does not hold: node %s, epoch %d, row %d: %s\n", b.Node, b.Epoch, b.Seq, paper.Line(b.What))
+	}
+	for _, m := range v.Mismatches {
+		fmt.Fprintf(w, "The call %s is not what the trail says of it.\n", paper.Line(m))
+	}
+}

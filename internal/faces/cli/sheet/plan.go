@@ -1,0 +1,105 @@
+package sheet
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/stewardhost/steward/internal/domain/pool/narrowing"
+	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/service/importer"
+	"github.com/stewardhost/steward/internal/wire/adminwire"
+)
+
+// Planned tells of each method of imported resources what a dry run tells.
+func Planned(reviews []adminwire.Review) (out []adminwire.PlannedTool) {
+	for _, r := range reviews {
+		for _, m := range r.Methods {
+			if p, ok := proposal(m); ok {
+				out = append(out, plannedOf(r.Resource.Label, p))
+			}
+		}
+	}
+	return out
+}
+
+func plannedOf(server string, p importer.Proposal) adminwire.PlannedTool {
+	t := adminwire.PlannedTool{Server: server, Name: p.Name, Outcome: string(p.Outcome)}
+	for _, d := range p.Decisions {
+		t.Decisions = append(t.Decisions, adminwire.Decision(d))
+	}
+	for _, d := range p.Lost {
+		t.Lost = append(t.Lost, adminwire.Decision(d))
+	}
+	if p.Reason != nil {
+		t.Reason = &adminwire.Reason{Pointer: p.Reason.Pointer, Text: p.Reason.Text}
+	}
+	return t
+}
+
+// Plan tells for each server how many of its tools have which outcome, and for
+// each tool that does not keep all of itself, why.
+func Plan(w io.Writer, tools []adminwire.PlannedTool) {
+	outcomes := []narrowing.Outcome{narrowing.AsIs, narrowing.Narrowed, narrowing.Lossy, narrowing.Refused}
+	var servers []string
+	count := map[string]map[narrowing.Outcome]int{}
+	for _, t := range tools {
+		if count[t.Server] == nil {
+			servers = append(servers, t.Server)
+			count[t.Server] = map[narrowing.Outcome]int{}
+		}
+		count[t.Server][narrowing.Outcome(t.Outcome)]++
+	}
+	table := paper.NewTable("server", "tools", "as it is", "narrowed", "lossy", "refused")
+	for _, s := range servers {
+		row, total := []string{s, ""}, 0
+		for _, o := range outcomes {
+			row = append(row, fmt.Sprint(count[s][o]))
+			total += count[s][o]
+		}
+		row[1] = fmt.Sprint(total)
+		table.Row(row...)
+	}
+	table.Write(w, "")
+	exceptions(w, tools)
+}
+
+func exceptions(w io.Writer, tools []adminwire.PlannedTool) {
+	table := paper.NewTable("server", "tool", "outcome", "why")
+	for _, t := range tools {
+		for _, d := range slices.Concat(t.Decisions, t.Lost) {
+			if d.Exception {
+				table.Row(t.Server, t.Name, t.Outcome, narrowing.Decision(d).String())
+			}
+		}
+		if t.Reason != nil {
+			table.Row(t.Server, t.Name, t.Outcome, joined(*t.Reason))
+		}
+	}
+	if table.Len() > 0 {
+		fmt.Fprintln(w)
+		table.Write(w, "")
+	}
+}
+
+func joined(r adminwire.Reason) string {
+	if r.Pointer == "" {
+		return r.Text
+	}
+	return r.Pointer + " " + r.Text
+}
+
+// Failed names servers that failed, with what they said themselves. Here makes a
+// command work for the host's folder.
+func Failed(w io.Writer, failed []adminwire.FailedServer, here func(command string) string) {
+	for _, s := range failed {
+		fmt.Fprintf(w, "%s: %s (%s)\n", paper.Line(s.Server), paper.Line(s.Error.Message), s.Error.Code)
+		if said, ok := s.Error.Details["stderr"].(string); ok && said != "" {
+			fmt.Fprintln(w, paper.Block(strings.TrimRight(said, "\n"), "  | "))
+		}
+		if fix, ok := s.Error.Details["fix"].(string); ok && fix != "" {
+			fmt.Fprintf(w, "  next: %s\n", paper.Line(here(fix)))
+		}
+	}
+}

@@ -1,0 +1,161 @@
+// Package sheet lays out what the owner says yes to: a resource, its methods as
+// models will be told of them, and how far each differs from what the upstream
+// offered. Whatever an upstream wrote is shown with its unseen characters as
+// escapes and is never cut. The package decides nothing; its functions are pure
+// but for what they write and are safe for concurrent use.
+package sheet
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stewardhost/steward/internal/domain/pool/narrowing"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
+	"github.com/stewardhost/steward/internal/service/importer"
+	"github.com/stewardhost/steward/internal/wire/adminwire"
+)
+
+// Waits reports whether a method waits for the owner's first or new yes.
+func Waits(m adminwire.Definition) bool {
+	return m.State == string(resource.Proposed) || m.State == string(resource.NeedsConsent)
+}
+
+// Waiting lists the methods of a review that wait.
+func Waiting(r adminwire.Review) []adminwire.Definition {
+	return slices.DeleteFunc(slices.Clone(r.Methods), func(m adminwire.Definition) bool { return !Waits(m) })
+}
+
+// WaitingCount counts the methods of a resource that wait.
+func WaitingCount(r adminwire.Resource) int {
+	return r.Methods[string(resource.Proposed)] + r.Methods[string(resource.NeedsConsent)]
+}
+
+// States is a resource's count of methods by state: "3 active, 1 refused".
+func States(counts map[string]int) string {
+	var parts []string
+	for _, state := range slices.Sorted(maps.Keys(counts)) {
+		if counts[state] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[state], state))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Resource tells what a resource is.
+func Resource(w io.Writer, r adminwire.Resource) {
+	t := paper.NewTable()
+	t.Row("resource", r.Label)
+	t.Row("id", r.ID)
+	if r.Alias != "" {
+		t.Row("alias", r.Alias)
+	}
+	t.Row("kind", r.Kind+", "+r.State)
+	if u := r.Upstream; u != nil {
+		t.Row("server", fmt.Sprintf("%s (%s, %s); it calls itself %q, speaks %s, was listed %s",
+			u.Name, u.Kind, u.State, paper.Line(u.Server), u.Protocol, paper.Stamp(u.ListedAt)))
+	}
+	t.Row("data is kept", "by the "+r.Storage)
+	t.Row("revision", r.Revision)
+	t.Write(w, "")
+}
+
+// Methods is the table of a resource's methods.
+func Methods(w io.Writer, methods []adminwire.Definition) {
+	t := paper.NewTable("method", "state", "effects", "title")
+	for _, m := range methods {
+		t.Row(m.Method, m.State, strings.Join(m.Effects, ","), m.Title)
+	}
+	t.Write(w, "")
+}
+
+// Method tells all that an approval of one method says yes to. With whole it
+// also tells each usual bound and the schemas.
+func Method(w io.Writer, m adminwire.Definition, whole bool) {
+	fmt.Fprintf(w, "%s  %s\n", paper.Line(m.Method), m.State)
+	const indent = "  "
+	field := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%s%-12s %s\n", indent, name, paper.Line(value))
+		}
+	}
+	field("title", m.Title)
+	if m.Description != "" {
+		fmt.Fprintf(w, "%sdescription, as models will be told:\n%s\n", indent, paper.Block(m.Description, indent+"  | "))
+	}
+	field("effects", strings.Join(m.Effects, ","))
+	if m.Precondition {
+		field("needs", "a version with each call (--if)")
+	}
+	if m.Tool != m.Method {
+		field("tool", m.Tool)
+	}
+	field("why", m.Reason)
+	if p, ok := proposal(m); ok {
+		narrowed(w, p, whole, indent)
+	}
+	if whole {
+		document(w, "input", m.Input, indent)
+		document(w, "output", m.Output, indent)
+		document(w, "the tool as it was received", m.Upstream, indent)
+	}
+}
+
+func document(w io.Writer, name string, raw []byte, indent string) {
+	if len(raw) > 0 {
+		fmt.Fprintf(w, "%s%s:\n%s\n", indent, name, paper.JSON(raw, indent+"  "))
+	}
+}
+
+// proposal is what the importer noted about a method; a built-in has no note.
+func proposal(m adminwire.Definition) (importer.Proposal, bool) {
+	var p importer.Proposal
+	if len(m.Import) == 0 || strictjson.Decode(m.Import, strictjson.Limits{}, &p) != nil {
+		return importer.Proposal{}, false
+	}
+	return p, true
+}
+
+// narrowed tells the difference to what the upstream accepts: one line for the
+// usual bounds, and each exception.
+func narrowed(w io.Writer, p importer.Proposal, whole bool, indent string) {
+	if p.Outcome == narrowing.Refused {
+		return // the method's reason says it
+	}
+	var usual, odd []narrowing.Decision
+	for _, d := range p.Decisions {
+		if d.Exception {
+			odd = append(odd, d)
+		} else {
+			usual = append(usual, d)
+		}
+	}
+	line := "none; the schema is taken as it is"
+	if n := len(usual) + len(odd) + len(p.Lost); n > 0 {
+		line = fmt.Sprintf("%s of the usual kind, %d to look at", paper.Count(len(usual), "change"), len(odd)+len(p.Lost))
+	}
+	fmt.Fprintf(w, "%s%-12s %s\n", indent, "narrowing", line)
+	if whole {
+		decisions(w, "+", usual, indent)
+	}
+	decisions(w, "!", odd, indent)
+	decisions(w, "-", p.Lost, indent)
+}
+
+func decisions(w io.Writer, sign string, list []narrowing.Decision, indent string) {
+	for _, d := range list {
+		fmt.Fprintf(w, "%s  %s %s\n", indent, sign, paper.Line(d.String()))
+	}
+}
+
+// Legend explains the signs of a narrowing and the usual bounds.
+func Legend(w io.Writer) {
+	p := narrowing.Default()
+	fmt.Fprintf(w, "The usual changes: texts to %d characters, texts with a name like content to %d, lists to %d entries,\n"+
+		"whole numbers to ±(2^53-1), objects to their named members. ! is a change to look at, - what can no longer be given.\n",
+		p.Text, p.LongText, p.List)
+}
