@@ -46,7 +46,7 @@ func (w *writer) checkpointed(held int, err error) (rest bool) {
 
 // keepTidy is the checkpointer.
 func (db *DB) keepTidy(s *session) {
-	defer func() { _ = s.conn.Close() }()
+	defer func() { _ = s.close() }()
 	for range db.tidy {
 		if db.Fenced() != nil {
 			continue

@@ -111,7 +111,7 @@ func TestDamageMetOnTheWayFences(t *testing.T) {
 		wantFault(t, err, fault.Unavailable)
 		return
 	}
-	defer func() { _ = db.writer.session.conn.Close() }()
+	defer func() { _ = db.writer.session.close() }()
 	err = db.Read(t.Context(), func(tx *Tx) error {
 		var n int
 		_, err := tx.One("SELECT count(*) FROM note WHERE size > $1", []any{0}, &n)

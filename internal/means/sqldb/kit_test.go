@@ -67,7 +67,7 @@ func begin(t testing.TB, path string, tree fs.FS, opt Options, at seams) *DB {
 		}
 		if db.Fenced() != nil {
 			// What a fenced database leaves to the end of the process.
-			_ = db.writer.session.conn.Close()
+			_ = db.writer.session.close()
 		}
 	})
 	return db

@@ -114,7 +114,7 @@ func openSessions(ctx context.Context, pool *sql.DB, count *counters, n int, beg
 
 func closeAll(sessions []*session) {
 	for _, s := range sessions {
-		_ = s.conn.Close()
+		_ = s.close()
 	}
 }
 

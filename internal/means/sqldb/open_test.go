@@ -93,6 +93,9 @@ func TestSecondOpenerIsRefused(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := os.Stat(path + logSuffix); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the engine has not let go of its files: %v", err)
+	}
 	wantNames(t, begin(t, path, noteTree, Options{}, seams{}), "a")
 }
 

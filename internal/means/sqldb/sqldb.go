@@ -192,7 +192,7 @@ func (db *DB) Close() error {
 	db.tidied.Wait()
 	var errs []error
 	for range cap(db.readers) {
-		errs = append(errs, (<-db.readers).conn.Close())
+		errs = append(errs, (<-db.readers).close())
 	}
 	errs = append(errs, db.closeWriter(), db.pool.Close(), db.lock.Release())
 	return errors.Join(errs...)
@@ -203,16 +203,15 @@ func (db *DB) Close() error {
 // fsync failed and then remove the log. The connection is left to the end of the
 // process, which keeps the log for the next start.
 func (db *DB) closeWriter() error {
-	conn := db.writer.session.conn
 	if db.Fenced() == nil {
-		if _, err := runCheckpoint(conn, checkpointFinal); judge(err, false) == fatal {
+		if _, err := runCheckpoint(db.writer.session.conn, checkpointFinal); judge(err, false) == fatal {
 			_ = db.fence.raise("the last checkpoint failed", err)
 		}
 	}
 	if err := db.Fenced(); err != nil {
 		return err
 	}
-	return conn.Close()
+	return db.writer.session.close()
 }
 
 func cancelled(err error) *fault.Fault {

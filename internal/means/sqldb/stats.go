@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Stats are counts since Open.
+// Stats are counts since Open, but for Waiting.
 type Stats struct {
 	Commits         int64     // transactions of the writer that became durable
 	Jobs            int64     // jobs that were part of them
@@ -15,6 +15,7 @@ type Stats struct {
 	ReadStatements  int64     // statements of those
 	Checkpoints     int64     // copies of the log into the main file
 	LogPages        int64     // pages in the log at the last of them
+	Waiting         int       // jobs in the queue now
 	Batches         [12]int64 // commits by size: of 1 job, of 2, up to 4, up to 8, … more than 1024
 }
 
@@ -35,7 +36,7 @@ func (db *DB) Stats() Stats {
 	s := Stats{
 		Commits: c.commits.Load(), Jobs: c.jobs.Load(), Reruns: c.reruns.Load(),
 		WriteStatements: c.writeStatements.Load(), Reads: c.reads.Load(), ReadStatements: c.readStatements.Load(),
-		Checkpoints: c.checkpoints.Load(), LogPages: c.logPages.Load(),
+		Checkpoints: c.checkpoints.Load(), LogPages: c.logPages.Load(), Waiting: len(db.writer.queue),
 	}
 	for i := range s.Batches {
 		s.Batches[i] = c.batches[i].Load()

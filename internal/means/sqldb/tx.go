@@ -245,11 +245,8 @@ func (s *session) prepare(query string) (*prepared, error) {
 		return nil, err
 	}
 	if len(s.cache) >= cacheSize {
-		for key, st := range s.cache {
-			if err := st.Close(); err != nil {
-				return nil, err
-			}
-			delete(s.cache, key)
+		if err := s.forget(); err != nil {
+			return nil, err
 		}
 	}
 	stmt, err := s.conn.PrepareContext(context.Background(), rebind(t))
@@ -260,6 +257,20 @@ func (s *session) prepare(query string) (*prepared, error) {
 	s.cache[query] = st
 	return st, nil
 }
+
+// forget closes the prepared statements. The pool does not do that for a
+// connection of its own, and the engine keeps a connection open, with its files,
+// as long as a statement of it is.
+func (s *session) forget() error {
+	var errs []error
+	for _, st := range s.cache {
+		errs = append(errs, st.Close())
+	}
+	clear(s.cache)
+	return errors.Join(errs...)
+}
+
+func (s *session) close() error { return errors.Join(s.forget(), s.conn.Close()) }
 
 // control runs BEGIN, COMMIT or ROLLBACK.
 func (s *session) control(text string) error {
