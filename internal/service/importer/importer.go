@@ -1,0 +1,176 @@
+// Package importer brings MCP servers that the owner already has into the pool:
+// it lists an upstream whole, proposes for every tool a narrowed method with
+// effect classes, and stages that for the owner's review. Nothing that it does
+// makes anything callable (pool page, section 8).
+//
+// A listing is always merged with what is stored in one transaction, so that a
+// drifted tool is off from the moment it is seen. The importer keeps nothing
+// itself; it is safe for concurrent use.
+package importer
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/pool/narrowing"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
+)
+
+// Stdio is the kind of an adapter that starts a local MCP server.
+const Stdio = "mcp-stdio"
+
+// Tool is one tool of an upstream, its definition as it was received.
+type Tool struct {
+	Name string
+	Raw  []byte
+}
+
+// Listed is everything that an upstream offers now.
+type Listed struct {
+	Server   string // name and version, as it calls itself
+	Protocol string // negotiated revision
+	Tools    []Tool
+}
+
+// Fleet is the set of upstream connections, one for each entry in use.
+type Fleet interface {
+	// Use makes an entry known; its process starts when it is first needed.
+	Use(adapter id.Adapter, e Entry) error
+	// List opens the connection if needed and reads all pages.
+	List(ctx context.Context, adapter id.Adapter) (Listed, error)
+	// Drop ends an entry's connection and forgets it.
+	Drop(adapter id.Adapter)
+}
+
+// Store keeps entries and what they offer.
+type Store interface {
+	Adapters(ctx context.Context) ([]view.Adapter, error)
+	AddAdapter(ctx context.Context, a view.Adapter, r resource.Row) error
+	SetAdapterState(ctx context.Context, owner id.Owner, adapter id.Adapter, state view.AdapterState) error
+	ApplyListing(ctx context.Context, owner id.Owner, adapter id.Adapter, server, protocol string, offers []resource.Offer) (view.Listing, error)
+}
+
+// Importer stages upstreams.
+type Importer struct {
+	store   Store
+	fleet   Fleet
+	profile narrowing.Profile
+	log     *slog.Logger
+}
+
+// New returns an importer that narrows by the default profile.
+func New(store Store, fleet Fleet, log *slog.Logger) *Importer {
+	return &Importer{store, fleet, narrowing.Default(), log}
+}
+
+// Start makes every enabled entry of the store known to the fleet. It starts no
+// process, so a host with broken upstreams starts all the same.
+func (im *Importer) Start(ctx context.Context) error {
+	rows, err := im.store.Adapters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range rows {
+		if a.State != view.Enabled {
+			continue
+		}
+		e, err := decodeEntry(a.Configuration)
+		if err == nil {
+			err = im.fleet.Use(a.ID, e)
+		}
+		if err != nil {
+			im.log.Error("an entry cannot be used", "adapter", a.ID.String(), "err", err)
+		}
+	}
+	return nil
+}
+
+// Plan lists an entry and proposes, and changes nothing.
+func (im *Importer) Plan(ctx context.Context, e Entry) ([]Proposal, error) {
+	_, proposals, err := im.probe(ctx, id.New[id.Adapter](), e, true)
+	return proposals, err
+}
+
+// Add lists an entry and stages its tools as proposed methods of a new resource.
+// An entry that cannot be listed is refused and nothing is stored.
+func (im *Importer) Add(ctx context.Context, owner id.Owner, e Entry) (view.Listing, error) {
+	adapter := id.New[id.Adapter]()
+	listed, proposals, err := im.probe(ctx, adapter, e, false)
+	if err != nil {
+		im.fleet.Drop(adapter)
+		return view.Listing{}, err
+	}
+	configuration, err := strictjson.Encode(e)
+	if err != nil {
+		return view.Listing{}, err
+	}
+	now := time.Now()
+	row := view.Adapter{Owner: owner, ID: adapter, Name: e.Name, Kind: Stdio, Configuration: configuration, State: view.Enabled}
+	res := resource.Row{ID: id.New[id.Resource](), Owner: owner, Kind: resource.Connection, Label: e.Name, Adapter: adapter,
+		Storage: resource.AtThirdParty, Revision: id.New[id.Revision](), State: resource.Active, CreatedAt: now}
+	if err := im.store.AddAdapter(ctx, row, res); err != nil {
+		im.fleet.Drop(adapter)
+		return view.Listing{}, err
+	}
+	return im.store.ApplyListing(ctx, owner, adapter, listed.Server, listed.Protocol, offersOf(proposals))
+}
+
+// Refresh lists an entry again and merges the result; methods that drifted are
+// off when it returns.
+func (im *Importer) Refresh(ctx context.Context, owner id.Owner, adapter id.Adapter) (view.Listing, error) {
+	listed, err := im.fleet.List(ctx, adapter)
+	if err != nil {
+		return view.Listing{}, err
+	}
+	return im.store.ApplyListing(ctx, owner, adapter, listed.Server, listed.Protocol, offersOf(im.propose(adapter, "", listed)))
+}
+
+// Remove takes an entry and its resource out of the pool for good.
+func (im *Importer) Remove(ctx context.Context, owner id.Owner, adapter id.Adapter) error {
+	if err := im.store.SetAdapterState(ctx, owner, adapter, view.Removed); err != nil {
+		return err
+	}
+	im.fleet.Drop(adapter)
+	return nil
+}
+
+func (im *Importer) probe(ctx context.Context, adapter id.Adapter, e Entry, dropAfter bool) (Listed, []Proposal, error) {
+	if err := e.Check(); err != nil {
+		return Listed{}, nil, err
+	}
+	if err := im.fleet.Use(adapter, e); err != nil {
+		return Listed{}, nil, err
+	}
+	if dropAfter {
+		defer im.fleet.Drop(adapter)
+	}
+	listed, err := im.fleet.List(ctx, adapter)
+	if err != nil {
+		return Listed{}, nil, err
+	}
+	if len(listed.Tools) == 0 {
+		return Listed{}, nil, fault.Newf(fault.Unsupported, "%s offers no tools", e.Name)
+	}
+	return listed, im.propose(adapter, e.Name, listed), nil
+}
+
+func (im *Importer) propose(adapter id.Adapter, server string, listed Listed) []Proposal {
+	out := make([]Proposal, len(listed.Tools))
+	for i, t := range listed.Tools {
+		out[i] = propose(adapter, server, t, im.profile)
+	}
+	return out
+}
+
+func offersOf(proposals []Proposal) []resource.Offer {
+	out := make([]resource.Offer, len(proposals))
+	for i, p := range proposals {
+		out[i] = p.offer
+	}
+	return out
+}

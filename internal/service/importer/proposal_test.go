@@ -1,0 +1,225 @@
+package importer_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stewardhost/steward/internal/domain/pool/narrowing"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/service/importer"
+)
+
+// upstream is a fleet with one server of fixed tools.
+type upstream struct {
+	tools []importer.Tool
+	err   error
+	used  map[id.Adapter]bool
+}
+
+func (u *upstream) Use(a id.Adapter, _ importer.Entry) error { u.used[a] = true; return nil }
+func (u *upstream) Drop(a id.Adapter)                        { delete(u.used, a) }
+func (u *upstream) List(context.Context, id.Adapter) (importer.Listed, error) {
+	return importer.Listed{Server: "s 1", Protocol: "2025-11-25", Tools: u.tools}, u.err
+}
+
+// shelf keeps what the importer stores.
+type shelf struct {
+	adapters []view.Adapter
+	offers   []resource.Offer
+	err      error
+}
+
+func (s *shelf) Adapters(context.Context) ([]view.Adapter, error) { return s.adapters, nil }
+func (s *shelf) AddAdapter(_ context.Context, a view.Adapter, _ resource.Row) error {
+	s.adapters = append(s.adapters, a)
+	return s.err
+}
+func (s *shelf) SetAdapterState(context.Context, id.Owner, id.Adapter, view.AdapterState) error {
+	return nil
+}
+func (s *shelf) ApplyListing(_ context.Context, _ id.Owner, _ id.Adapter, _, _ string, offers []resource.Offer) (view.Listing, error) {
+	s.offers = offers
+	return view.Listing{}, nil
+}
+
+func list(tools ...string) *upstream {
+	u := &upstream{used: map[id.Adapter]bool{}}
+	for _, raw := range tools {
+		_, after, _ := strings.Cut(raw, `"name":"`)
+		name, _, _ := strings.Cut(after, `"`)
+		u.tools = append(u.tools, importer.Tool{Name: name, Raw: []byte(raw)})
+	}
+	return u
+}
+
+var entry = importer.Entry{Name: "files", Command: "server"}
+
+func offers(t *testing.T, tools ...string) []resource.Offer {
+	t.Helper()
+	s := &shelf{}
+	if _, err := importer.New(s, list(tools...), slog.New(slog.DiscardHandler)).Add(t.Context(), id.New[id.Owner](), entry); err != nil {
+		t.Fatal(err)
+	}
+	return s.offers
+}
+
+func TestEffectsAreProposedFromHints(t *testing.T) {
+	cases := map[string]string{
+		``:                                     "write,communicate",
+		`,"annotations":{"readOnlyHint":true}`: "read",
+		`,"annotations":{"readOnlyHint":true,"openWorldHint":true}`:                          "read",
+		`,"annotations":{"destructiveHint":true}`:                                            "write,delete",
+		`,"annotations":{"destructiveHint":true,"openWorldHint":true}`:                       "write,delete,communicate",
+		`,"annotations":{"readOnlyHint":false,"destructiveHint":false}`:                      "write",
+		`,"annotations":{"openWorldHint":true}`:                                              "write,communicate",
+		`,"annotations":{"readOnlyHint":"true"}`:                                             "write,communicate",
+		`,"annotations":{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":true}`: "write,delete",
+	}
+	for annotations, want := range cases {
+		got := offers(t, `{"name":"x","inputSchema":{"type":"object"}`+annotations+`}`)
+		if got[0].Definition.Effects.String() != want {
+			t.Errorf("%s: %s, want %s", annotations, got[0].Definition.Effects, want)
+		}
+	}
+}
+
+// What one tool has wrong with it is told of that tool and harms no other.
+func TestAToolThatCannotBeImportedIsShownWithTheReason(t *testing.T) {
+	long := strings.Repeat("x", 9<<10)
+	cases := map[string]string{
+		`{"name":"a"}`: "/inputSchema the tool has no input schema",
+		`{"name":"a","inputSchema":{"type":"object","properties":{"p":{"x-mcp-header":"P","type":"string"}},"required":["p"]}}`: "x-mcp-header",
+		`{"name":"a","inputSchema":{"type":"object"},"description":"` + long + `"}`:                                             "/description",
+		`{"name":"a","inputSchema":{"type":"object","properties":{"p":{"$ref":"https://e.example/s"}},"required":["p"]}}`:       "$ref",
+		`{"name":"a","inputSchema":[]}`:            "/inputSchema",
+		`{"name":"a","inputSchema":{},"name":"b"}`: "",
+	}
+	for raw, want := range cases {
+		got := offers(t, raw, `{"name":"good","inputSchema":{"type":"object"}}`)
+		if got[0].Refusal == "" || !strings.Contains(got[0].Refusal, want) {
+			t.Errorf("%.80s: refused with %q, want %q in it", raw, got[0].Refusal, want)
+		}
+		if got[1].Refusal != "" {
+			t.Errorf("beside it a good tool is refused with %q", got[1].Refusal)
+		}
+	}
+}
+
+func TestTheDigestPinsTheWholeToolAndNothingOfItsSpelling(t *testing.T) {
+	base := `{"name":"x","title":"T","description":"d","inputSchema":{"type":"object","properties":{"n":{"type":"number","maximum":100}}},"annotations":{"readOnlyHint":true},"_meta":{"k":1}}`
+	same := []string{
+		`{"_meta":{"k":1},"annotations":{"readOnlyHint":true},"title":"T","name":"x", "description":"d","inputSchema":{"properties":{"n":{"maximum":1e2,"type":"number"}},"type":"object"}}`,
+	}
+	other := []string{
+		strings.Replace(base, `"T"`, `"t"`, 1), strings.Replace(base, `"d"`, `"D"`, 1), strings.Replace(base, `100`, `101`, 1),
+		strings.Replace(base, `true`, `false`, 1), strings.Replace(base, `"k":1`, `"k":2`, 1),
+		strings.Replace(base, `"_meta"`, `"outputSchema":{"type":"object"},"_meta"`, 1),
+	}
+	want := offers(t, base)[0].Binding.Tooldef
+	for _, raw := range same {
+		if got := offers(t, raw)[0].Binding.Tooldef; got != want {
+			t.Errorf("a spelling counts as drift: %s", raw)
+		}
+	}
+	for _, raw := range other {
+		if got := offers(t, raw)[0].Binding.Tooldef; got == want {
+			t.Errorf("a change goes unseen: %s", raw)
+		}
+	}
+	// Numbers without an exact canonical form are pinned as they are spelled.
+	big := strings.Replace(base, `100`, `9223372036854775807`, 1)
+	near := strings.Replace(base, `100`, `9223372036854775806`, 1)
+	if a, b := offers(t, big)[0].Binding.Tooldef, offers(t, near)[0].Binding.Tooldef; a == b || a.IsZero() {
+		t.Error("two large bounds share a digest")
+	}
+}
+
+func TestModelsAreToldWhatTheOwnerSaw(t *testing.T) {
+	got := offers(t, `{"name":"x","inputSchema":{"type":"object"},"description":"ok\u200b\u202ehidden","annotations":{"title":"From annotations"}}`)[0]
+	want := struct{ Title, Description string }{"From annotations", `ok\u{200b}\u{202e}hidden`}
+	if diff := cmp.Diff(want, struct{ Title, Description string }{got.Definition.Title, got.Definition.Description}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNothingIsStoredOfAServerThatCannotBeListed(t *testing.T) {
+	down := fault.New(fault.Unavailable, "it does not start")
+	for name, u := range map[string]*upstream{"down": {err: down, used: map[id.Adapter]bool{}}, "empty": list()} {
+		s := &shelf{}
+		im := importer.New(s, u, slog.New(slog.DiscardHandler))
+		if _, err := im.Add(t.Context(), id.New[id.Owner](), entry); err == nil || len(s.adapters)+len(s.offers) > 0 {
+			t.Errorf("%s: %v, stored %v", name, err, s.adapters)
+		}
+		if len(u.used) > 0 {
+			t.Errorf("%s: the connection is kept", name)
+		}
+	}
+	u := list(`{"name":"x","inputSchema":{"type":"object"}}`)
+	s := &shelf{err: errors.New("the name is taken")}
+	if _, err := importer.New(s, u, slog.New(slog.DiscardHandler)).Add(t.Context(), id.New[id.Owner](), entry); err == nil || len(u.used) > 0 || s.offers != nil {
+		t.Errorf("a refused entry leaves %v %v", u.used, s.offers)
+	}
+}
+
+func TestPlanStoresNothing(t *testing.T) {
+	s, u := &shelf{}, list(`{"name":"x","inputSchema":{"type":"object","properties":{"t":{"type":"string"}}}}`)
+	got, err := importer.New(s, u, slog.New(slog.DiscardHandler)).Plan(t.Context(), entry)
+	if err != nil || len(got) != 1 || got[0].Outcome != narrowing.Narrowed || len(got[0].Decisions) == 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if len(s.adapters)+len(s.offers)+len(u.used) > 0 {
+		t.Errorf("a plan left something behind: %+v %+v", s, u.used)
+	}
+}
+
+func TestConfigFilesAreReadAsTheyAre(t *testing.T) {
+	got, err := importer.ParseConfig([]byte(`{"$schema":"x","mcpServers":{
+		"files":{"type":"stdio","command":"npx","args":["-y","server"],"env":{"A":"1"},"cwd":"/tmp","disabled":true}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := importer.Config{
+		Entries: []importer.Entry{{Name: "files", Command: "npx", Args: []string{"-y", "server"}, Env: map[string]string{"A": "1"}, Dir: "/tmp"}},
+		Unknown: []string{"/$schema", "/mcpServers/files/disabled"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for raw, code := range map[string]fault.Code{
+		`{}`: fault.InvalidRequest, `{"mcpServers":{}}`: fault.InvalidRequest, `{"mcpServers":[]}`: fault.InvalidRequest,
+		`{"mcpServers":{"a":{}}}`:                              fault.InvalidRequest,
+		`{"mcpServers":{"a":{"command":1}}}`:                   fault.InvalidRequest,
+		`{"mcpServers":{"a":{"command":"x","env":{"A":1}}}}`:   fault.InvalidRequest,
+		`{"mcpServers":{"a":{"url":"https://x.example/mcp"}}}`: fault.Unsupported,
+		`{"mcpServers":{"a":{"command":"x"},"a":{}}}`:          fault.InvalidRequest,
+		`{"mcpServers":{"\u202e":{"command":"x"}}}`:            fault.InvalidRequest,
+	} {
+		if _, err := importer.ParseConfig([]byte(raw)); !fault.Is(err, code) {
+			t.Errorf("%s: %v, want %s", raw, err, code)
+		}
+	}
+}
+
+func FuzzParseConfig(f *testing.F) {
+	f.Add([]byte(`{"mcpServers":{"a":{"command":"x","args":["b"],"env":{"K":"v"},"cwd":"/"}}}`))
+	f.Add([]byte(`{"mcpServers":{"a":{"url":"https://x"}}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		c, err := importer.ParseConfig(raw)
+		if err != nil {
+			return
+		}
+		for _, e := range c.Entries {
+			if e.Check() != nil || e.Command == "" {
+				t.Errorf("accepted an entry that its own check refuses: %+v", e)
+			}
+		}
+	})
+}
