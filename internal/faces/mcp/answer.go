@@ -5,31 +5,50 @@ import (
 	"strconv"
 
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/faces/mcp/frame"
+	"github.com/stewardhost/steward/internal/faces/mcp/toolset"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 )
 
+// The members of a call's _meta that are the host's own.
+const (
+	metaTx         = "io.github.stewardhost/tx"         // the call's tx; minted where it is not given
+	metaAck        = "io.github.stewardhost/ack"        // request: the tx in doubt that the caller knows of
+	metaEffects    = "io.github.stewardhost/effects"    // answer: what is known of effects
+	metaReplayed   = "io.github.stewardhost/replayed"   // answer: it was recorded before
+	metaValidated  = "io.github.stewardhost/validated"  // answer: structured content fits the approved schema
+	metaReconciled = "io.github.stewardhost/reconciled" // answer: how a doubt ended
+	metaError      = "io.github.stewardhost/error"      // answer: code, retry class and details of a failure
+)
+
+// absent is the one answer for a tool that does not exist, is not granted, is
+// another app's or is an upstream's own name. It tells nothing that the caller
+// did not send (threats, A55; field faults, FF81).
+var absent = frame.ProblemOf(fault.New(fault.NotFound, "there is no such tool here"))
+
 // tell answers a call. A failure is a result that says isError, so that it
 // reaches the model and never ends a client's session (field faults, FF18); what
 // the caller itself got wrong is a JSON-RPC error.
-func (x *exchange) tell(t *tool, a invocation.Answer) {
+func (x *exchange) tell(t *toolset.Tool, a invocation.Answer) {
 	if f := a.Fault; f != nil && isCallers(f.Code) {
-		x.fail(problemOf(f))
+		x.fail(frame.ProblemOf(f))
 		return
 	}
-	out, err := resultOf(t, a)
+	out, err := t.Outcome(a)
 	if err != nil {
 		x.door.log.Error("a recorded result cannot be read", "tx", a.Tx.String(), "err", err)
-		x.fail(problemOf(fault.From(err)))
+		x.fail(frame.ProblemOf(fault.From(err)))
 		return
 	}
-	b := x.begin(len(out.content) + len(out.structured) + 768)
+	b := x.begin(len(out.Content) + len(out.Structured) + 768)
 	b = x.appendMeta(b, a, out)
-	b = append(append(b, `,"content":`...), out.content...)
-	if len(out.structured) > 0 && (x.era == modern || out.structured.Kind() == '{') {
-		b = append(append(b, `,"structuredContent":`...), out.structured...)
+	b = append(append(b, `,"content":`...), out.Content...)
+	// The older revisions know objects only.
+	if len(out.Structured) > 0 && (x.era == frame.Modern || out.Structured.Kind() == '{') {
+		b = append(append(b, `,"structuredContent":`...), out.Structured...)
 	}
-	if out.isError {
+	if out.IsError {
 		b = append(b, `,"isError":true`...)
 	}
 	x.write(http.StatusOK, x.finish(b))
@@ -45,85 +64,26 @@ func isCallers(c fault.Code) bool {
 	return false
 }
 
-// result is what a client sees of a call, as JSON.
-type result struct {
-	content    strictjson.Raw
-	structured strictjson.Raw // nil for none
-	isError    bool
-	validated  bool
-}
-
-// resultOf gives the recorded bytes: an upstream's content and structured content
-// as they were recorded, a method of the host as structured content with the same
-// JSON as text.
-func resultOf(t *tool, a invocation.Answer) (result, error) {
-	switch {
-	case len(a.Result) == 0:
-		return result{content: textContent(words(a)), isError: a.Fault != nil}, nil
-	case t.imported:
-		var r invocation.Result
-		if err := strictjson.Decode(a.Result, strictjson.Limits{}, &r); err != nil {
-			return result{}, err
-		}
-		return result{r.Content, r.Structured, r.IsError || a.Fault != nil, r.Validated}, nil
-	}
-	return result{textContent(string(a.Result)), a.Result, a.Fault != nil, len(t.Method.Output) > 0}, nil
-}
-
-func textContent(s string) strictjson.Raw {
-	b := append(make([]byte, 0, len(s)+48), `[{"type":"text","text":`...)
-	return append(append(b, quoted(s)...), "}]"...)
-}
-
 // appendMeta writes the result's _meta, its first member.
-func (x *exchange) appendMeta(b []byte, a invocation.Answer, r result) []byte {
+func (x *exchange) appendMeta(b []byte, a invocation.Answer, out toolset.Outcome) []byte {
 	b = append(append(b, `"_meta":{"`+metaTx+`":"`...), a.Tx.String()...)
 	b = append(append(b, `","`+metaEffects+`":"`...), a.Effects...)
 	b = append(b, `","`+metaReplayed+`":`...)
 	b = strconv.AppendBool(b, a.Replayed)
-	if len(r.structured) > 0 {
+	if len(out.Structured) > 0 {
 		b = append(b, `,"`+metaValidated+`":`...)
-		b = strconv.AppendBool(b, r.validated)
+		b = strconv.AppendBool(b, out.Validated)
 	}
-	if a.Reconciled != nil {
-		b = append(append(b, `,"`+metaReconciled+`":`...), encode(a.Reconciled.Details())...)
+	if r := a.Reconciled; r != nil {
+		if how, err := strictjson.Encode(r.Details()); err == nil {
+			b = append(append(b, `,"`+metaReconciled+`":`...), how...)
+		}
 	}
 	if a.Fault != nil {
-		b = append(append(b, `,"`+metaError+`":`...), faultData(a.Fault)...)
+		b = append(append(b, `,"`+metaError+`":`...), frame.FaultData(a.Fault)...)
 	}
-	if x.era == modern {
+	if x.era == frame.Modern {
 		b = append(append(b, ','), x.door.serverMeta()...)
 	}
 	return append(b, '}')
-}
-
-// words tell a model, and the person in front of it, what to make of an answer
-// without a result.
-func words(a invocation.Answer) string {
-	f := a.Fault
-	switch {
-	case f == nil && a.Reconciled != nil:
-		return "The call happened: the owner has found out. Its result is not known. Do not repeat it."
-	case f == nil:
-		return "The call happened and returned nothing."
-	}
-	switch f.Code {
-	case fault.Indeterminate:
-		return "It is not known whether this call happened: it may have. Do not repeat it, not with other words either. " +
-			"Ask the owner to find out; the owner sees it in steward's journal as " + a.Tx.String() + "."
-	case fault.ConfirmationRequired:
-		return "The owner must confirm this call; nothing was sent. Ask the owner" + fix(f, " to run: ") +
-			". Then make the same call again, with the same arguments."
-	case fault.Conflict:
-		return "Nothing was sent: " + f.Text + "." + fix(f, " What helps: ") + "."
-	}
-	return string(f.Code) + ": " + f.Text + fix(f, "; what helps: ") + "."
-}
-
-// fix is the command or step that a fault names, after its lead-in.
-func fix(f *fault.Fault, lead string) string {
-	if step, ok := f.Details["fix"].(string); ok {
-		return lead + step
-	}
-	return ""
 }

@@ -7,6 +7,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/faces/mcp/toolset"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -27,8 +28,8 @@ type app struct {
 	inside  int              // requests that are being answered; such an app is not evicted
 	calls   int              // of those, calls
 	last    authority.Caller // who came last
-	catalog *catalog         // as last read; a hint for calls, never a list's answer
-	told    *catalog         // what its streams were last told of; nil before the first
+	catalog *toolset.Set     // as last read; a hint for calls, never a list's answer
+	told    *toolset.Set     // what its streams were last told of; nil before the first
 	changed bool             // Changed was called since
 	server  *sdk.Server      // nil until the SDK is needed
 	opening int              // sessions that are being opened
@@ -123,12 +124,12 @@ const instructions = "These tools act on an owner's applications and data under 
 
 // serverFor gives the app's one SDK server. It knows no tool of the app: its
 // registry holds a marker, whose renewal is how a change is announced.
-func (d *Door) serverFor(ctx context.Context, a *app) (*sdk.Server, error) {
+func (d *Door) serverFor(a *app) *sdk.Server {
 	d.mu.Lock()
 	s := a.server
 	d.mu.Unlock()
 	if s != nil {
-		return s, nil
+		return s
 	}
 	s = sdk.NewServer(d.impl, &sdk.ServerOptions{
 		Instructions: instructions,
@@ -140,7 +141,7 @@ func (d *Door) serverFor(ctx context.Context, a *app) (*sdk.Server, error) {
 	if a.server == nil {
 		a.server = s
 	}
-	return a.server, nil
+	return a.server
 }
 
 // announce makes the SDK tell every session and subscription of one server that

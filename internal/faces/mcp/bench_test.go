@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/id"
 )
 
@@ -29,7 +30,7 @@ func sdkAlone(tools ...string) http.Handler {
 	old := sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{JSONResponse: true, MaxRequestBodyBytes: 64 << 10})
 	current := sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{JSONResponse: true, MaxRequestBodyBytes: 64 << 10, Stateless: true})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if e, _ := eraOf(r.Header.Get(versionHeader)); e == modern {
+		if e, _ := frame.EraOf(r.Header.Get(frame.VersionHeader)); e == frame.Modern {
 			current.ServeHTTP(w, r)
 			return
 		}
@@ -109,7 +110,7 @@ func BenchmarkList(b *testing.B) {
 		h.grant(c, m)
 	}
 	door := New(h.ports(), Options{})
-	p := post{token: token, version: firstModern, method: methodList, body: `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{` + modernMeta + `}}}`}
+	p := post{token: token, version: frame.FirstModern, method: frame.ListTools, body: `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{` + modernMeta + `}}}`}
 	for _, changed := range []bool{false, true} {
 		b.Run(map[bool]string{false: "warm", true: "changed"}[changed], func(b *testing.B) {
 			b.ReportAllocs()

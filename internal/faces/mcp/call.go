@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/faces/mcp/frame"
+	"github.com/stewardhost/steward/internal/faces/mcp/toolset"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -11,19 +13,8 @@ import (
 	"github.com/stewardhost/steward/internal/service/dispatch"
 )
 
-// The members of a call's _meta that are the host's own.
-const (
-	metaTx         = "io.github.stewardhost/tx"         // the call's tx; minted where it is not given
-	metaAck        = "io.github.stewardhost/ack"        // request: the tx in doubt that the caller knows of
-	metaEffects    = "io.github.stewardhost/effects"    // answer: what is known of effects
-	metaReplayed   = "io.github.stewardhost/replayed"   // answer: it was recorded before
-	metaValidated  = "io.github.stewardhost/validated"  // answer: structured content fits the approved schema
-	metaReconciled = "io.github.stewardhost/reconciled" // answer: how a doubt ended
-	metaError      = "io.github.stewardhost/error"      // answer: code, retry class and details of a failure
-)
-
 // callTool runs one call through the port and tells what is durably known.
-func (x *exchange) callTool(p parameters) {
+func (x *exchange) callTool(p frame.Params) {
 	name, req, bad := x.readCall(p)
 	if bad != nil {
 		x.fail(bad)
@@ -38,9 +29,9 @@ func (x *exchange) callTool(p parameters) {
 		x.fail(absent)
 		return
 	}
-	req.Ref = t.reference()
-	if t.conditional && req.Args != nil {
-		req.Args, req.If = splitCondition(req.Args)
+	req.Ref = t.Reference()
+	if req.Args != nil {
+		req.Args, req.If = t.Split(req.Args)
 	}
 	if full := x.door.occupy(x.app); full != nil {
 		x.tell(t, invocation.Refusal(req.Tx, full, effect.NotDispatched))
@@ -64,23 +55,23 @@ func (x *exchange) callTool(p parameters) {
 	}
 }
 
-// readCall reads the parameters. What a client sends in _meta goes no further
+// readCall reads the frame.Params. What a client sends in _meta goes no further
 // than here.
-func (x *exchange) readCall(p parameters) (name string, r dispatch.Request, bad *problem) {
-	name, ok := text(p.members["name"])
+func (x *exchange) readCall(p frame.Params) (name string, r dispatch.Request, bad *frame.Problem) {
+	name, ok := frame.Text(p.Members["name"])
 	if !ok {
-		return "", r, &problem{code: codeParams, message: "a call names its tool"}
+		return "", r, &frame.Problem{Code: frame.BadParams, Message: "a call names its tool"}
 	}
-	if args, given := p.members["arguments"]; given {
+	if args, given := p.Members["arguments"]; given {
 		if args.Kind() != '{' {
-			return "", r, problemOf(fault.New(fault.InvalidArgs, "the arguments are a JSON object"))
+			return "", r, frame.ProblemOf(fault.New(fault.InvalidArgs, "the arguments are a JSON object"))
 		}
 		r.Args = args
 	}
-	if r.Tx, bad = p.tx(metaTx); bad != nil {
+	if r.Tx, bad = readTx(p, metaTx); bad != nil {
 		return "", r, bad
 	}
-	if r.Ack, bad = p.tx(metaAck); bad != nil {
+	if r.Ack, bad = readTx(p, metaAck); bad != nil {
 		return "", r, bad
 	}
 	if r.Tx.IsZero() {
@@ -89,16 +80,16 @@ func (x *exchange) readCall(p parameters) (name string, r dispatch.Request, bad 
 	return name, r, nil
 }
 
-// tx reads a tx out of _meta; an absent one is zero.
-func (p parameters) tx(member string) (id.Tx, *problem) {
-	raw, given := p.meta[member]
+// readTx reads a tx out of _meta; an absent one is zero.
+func readTx(p frame.Params, member string) (id.Tx, *frame.Problem) {
+	raw, given := p.Meta[member]
 	if !given {
 		return id.Tx{}, nil
 	}
-	s, _ := text(raw)
+	s, _ := frame.Text(raw)
 	tx, err := id.Parse[id.Tx](s)
 	if err != nil {
-		return id.Tx{}, problemOf(fault.New(fault.InvalidRequest, "_meta "+member+" is not a tx"))
+		return id.Tx{}, frame.ProblemOf(fault.New(fault.InvalidRequest, "_meta "+member+" is not a tx"))
 	}
 	return tx, nil
 }
@@ -106,19 +97,19 @@ func (p parameters) tx(member string) (id.Tx, *problem) {
 // find looks a name up among the caller's own methods, and asks the store before
 // it says that there is none. A method that is remembered may be gone; the port
 // says so.
-func (x *exchange) find(ctx context.Context, name string) (*tool, error) {
+func (x *exchange) find(ctx context.Context, name string) (*toolset.Tool, error) {
 	d := x.door
 	d.mu.Lock()
 	c := x.app.catalog
 	d.mu.Unlock()
-	if t, ok := c.tool(name); ok {
+	if t, ok := c.Find(name); ok {
 		return t, nil
 	}
 	c, err := d.read(ctx, x.app, x.caller)
 	if err != nil {
 		return nil, err
 	}
-	t, _ := c.tool(name)
+	t, _ := c.Find(name)
 	return t, nil
 }
 
@@ -137,7 +128,7 @@ func (x *exchange) hidden(name string, a invocation.Answer) bool {
 		if err != nil {
 			return false
 		}
-		_, listed := c.tool(name)
+		_, listed := c.Find(name)
 		return !listed
 	}
 	return false
@@ -162,17 +153,17 @@ func (d *Door) vacate(a *app) {
 // cancellable gives the context of a call that its client may cancel: in a
 // session by a notification, since a lost connection says nothing there; without
 // one by closing the response. The returned function ends it.
-func (x *exchange) cancellable() (context.Context, func(), *problem) {
-	if x.era == modern {
+func (x *exchange) cancellable() (context.Context, func(), *frame.Problem) {
+	if x.era == frame.Modern {
 		return x.r.Context(), func() {}, nil
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.r.Context()))
-	if !x.door.join(x.seat, x.msg.key, cancel) {
+	if !x.door.join(x.seat, x.msg.Key, cancel) {
 		cancel()
-		return nil, nil, &problem{code: codeRequest, message: "a request with this id is being answered"}
+		return nil, nil, &frame.Problem{Code: frame.BadRequest, Message: "a request with this id is being answered"}
 	}
 	return ctx, func() {
-		x.door.part(x.seat, x.msg.key)
+		x.door.part(x.seat, x.msg.Key)
 		cancel()
 	}, nil
 }

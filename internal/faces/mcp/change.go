@@ -96,7 +96,7 @@ func (d *Door) retell(ctx context.Context, a *app) error {
 		return err
 	}
 	d.mu.Lock()
-	isNew := a.told == nil || !a.told.same(now)
+	isNew := a.told == nil || !a.told.Same(now)
 	a.told = now
 	server := a.server
 	d.mu.Unlock()

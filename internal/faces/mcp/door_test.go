@@ -18,6 +18,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/projection"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -128,7 +129,7 @@ func (p post) request(url string) *http.Request {
 	h.Set("Content-Type", "application/json")
 	h.Set("Accept", "application/json, text/event-stream")
 	for name, value := range map[string]string{
-		"Authorization": "Bearer " + p.token, versionHeader: p.version, sessionHeader: p.session, methodHeader: p.method, nameHeader: p.name,
+		"Authorization": "Bearer " + p.token, frame.VersionHeader: p.version, frame.SessionHeader: p.session, frame.MethodHeader: p.method, frame.NameHeader: p.name,
 	} {
 		if value != "" && value != "Bearer " {
 			h.Set(name, value)
@@ -154,7 +155,7 @@ const modernMeta = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.m
 
 // modernCall is a well-formed call of the revision without sessions.
 func modernCall(token, tool, args string) post {
-	return post{token: token, version: firstModern, method: methodCall, name: tool,
+	return post{token: token, version: frame.FirstModern, method: frame.CallTool, name: tool,
 		body: fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{%s}}}`, tool, args, modernMeta)}
 }
 
@@ -168,14 +169,14 @@ func legacyCall(token, session, tool, args string) post {
 func initialize(t testing.TB, h http.Handler, token string) string {
 	t.Helper()
 	w := send(h, post{token: token, body: `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"by hand","version":"1"}}}`})
-	if w.Code != http.StatusOK || w.Header().Get(sessionHeader) == "" {
+	if w.Code != http.StatusOK || w.Header().Get(frame.SessionHeader) == "" {
 		t.Fatalf("initialize: %d %s", w.Code, w.Body)
 	}
-	n := send(h, post{token: token, session: w.Header().Get(sessionHeader), version: "2025-11-25", body: `{"jsonrpc":"2.0","method":"notifications/initialized"}`})
+	n := send(h, post{token: token, session: w.Header().Get(frame.SessionHeader), version: "2025-11-25", body: `{"jsonrpc":"2.0","method":"notifications/initialized"}`})
 	if n.Code != http.StatusAccepted {
 		t.Fatalf("initialized: %d %s", n.Code, n.Body)
 	}
-	return w.Header().Get(sessionHeader)
+	return w.Header().Get(frame.SessionHeader)
 }
 
 // decoded reads JSON with its numbers as they were written.

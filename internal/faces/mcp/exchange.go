@@ -10,38 +10,25 @@ import (
 	"strings"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/failpoint"
-	"github.com/stewardhost/steward/internal/ground/strictjson"
-)
-
-// The methods and notifications that mean something here. Resources will be
-// rows of the same table.
-const (
-	methodInitialize = "initialize"
-	methodPing       = "ping"
-	methodDiscover   = "server/discover"
-	methodListen     = "subscriptions/listen"
-	methodList       = "tools/list"
-	methodCall       = "tools/call"
-	noteInitialized  = "notifications/initialized"
-	noteCancelled    = "notifications/cancelled"
 )
 
 // methods says who answers a request in each era; what is not here does not
-// exist.
-var methods = [...]map[string]func(x *exchange, p parameters){
-	legacy: {
-		methodInitialize: (*exchange).initialize,
-		methodPing:       (*exchange).lifecycle,
-		methodList:       (*exchange).listTools,
-		methodCall:       (*exchange).callTool,
+// exist. Reading resources will be rows of it.
+var methods = [frame.Eras]map[string]func(x *exchange, p frame.Params){
+	frame.Legacy: {
+		frame.Initialize: (*exchange).initialize,
+		frame.Ping:       (*exchange).lifecycle,
+		frame.ListTools:  (*exchange).listTools,
+		frame.CallTool:   (*exchange).callTool,
 	},
-	modern: {
-		methodDiscover: (*exchange).lifecycle,
-		methodListen:   (*exchange).listen,
-		methodList:     (*exchange).listTools,
-		methodCall:     (*exchange).callTool,
+	frame.Modern: {
+		frame.Discover:  (*exchange).lifecycle,
+		frame.Listen:    (*exchange).listen,
+		frame.ListTools: (*exchange).listTools,
+		frame.CallTool:  (*exchange).callTool,
 	},
 }
 
@@ -50,16 +37,16 @@ type exchange struct {
 	door   *Door
 	w      http.ResponseWriter
 	r      *http.Request
-	era    era
+	era    frame.Era
 	caller authority.Caller
 	app    *app
 	seat   *seat // of a legacy request, once its session is known
-	msg    message
+	msg    frame.Message
 }
 
 // post answers one message.
 func (x *exchange) post() {
-	if status, text := checkTransport(x.r.Header); status != 0 {
+	if status, text := frame.CheckTransport(x.r.Header); status != 0 {
 		plain(x.w, status, text)
 		return
 	}
@@ -69,24 +56,24 @@ func (x *exchange) post() {
 		return
 	}
 	var err error
-	if x.msg, err = parseMessage(body); err != nil {
+	if x.msg, err = frame.Parse(body); err != nil {
 		plain(x.w, http.StatusBadRequest, err.Error())
 		return
 	}
-	p, err := x.msg.readParams()
+	p, err := x.msg.Split()
 	if err != nil {
-		x.fail(&problem{code: codeParams, message: err.Error()})
+		x.fail(&frame.Problem{Code: frame.BadParams, Message: err.Error()})
 		return
 	}
-	if x.era == modern {
-		if bad := checkModern(x.msg, p, x.r.Header); bad != nil {
+	if x.era == frame.Modern {
+		if bad := frame.CheckModern(x.msg, p, x.r.Header); bad != nil {
 			x.fail(bad)
 			return
 		}
 		x.dispatch(p)
 		return
 	}
-	if bad := checkLegacy(x.msg, p, x.r.Header.Get(versionHeader)); bad != nil {
+	if bad := frame.CheckLegacy(x.msg, p, x.r.Header.Get(frame.VersionHeader)); bad != nil {
 		x.fail(bad)
 		return
 	}
@@ -113,30 +100,30 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, 
 
 // dispatch hands a message to who answers it. Notifications and answers need no
 // reply; those that nobody waits for are dropped.
-func (x *exchange) dispatch(p parameters) {
-	if x.msg.method == "" || x.msg.id == nil {
+func (x *exchange) dispatch(p frame.Params) {
+	if x.msg.Method == "" || x.msg.ID == nil {
 		x.notify(p)
 		return
 	}
-	answer, known := methods[x.era][x.msg.method]
+	answer, known := methods[x.era][x.msg.Method]
 	if !known {
-		x.fail(&problem{code: codeNoMethod, message: "this method is not offered"})
+		x.fail(&frame.Problem{Code: frame.NoMethod, Message: "this method is not offered"})
 		return
 	}
 	answer(x, p)
 }
 
-func (x *exchange) notify(p parameters) {
-	if x.msg.method != "" && !strings.HasPrefix(x.msg.method, "notifications/") {
+func (x *exchange) notify(p frame.Params) {
+	if x.msg.Method != "" && !strings.HasPrefix(x.msg.Method, "notifications/") {
 		plain(x.w, http.StatusBadRequest, "a request needs an id")
 		return
 	}
-	if x.seat != nil && x.msg.method == noteCancelled {
-		if key, ok := readID(p.members["requestId"]); ok {
+	if x.seat != nil && x.msg.Method == frame.Cancelled {
+		if key, ok := frame.ParseID(p.Members["requestId"]); ok {
 			x.door.cancel(x.seat, key)
 		}
 	}
-	if x.seat != nil && (x.msg.method == noteInitialized || x.msg.method == noteCancelled) {
+	if x.seat != nil && (x.msg.Method == frame.Initialized || x.msg.Method == frame.Cancelled) {
 		x.toSDK(x.door.stateful, x.w, x.r.Context())
 		return
 	}
@@ -144,9 +131,9 @@ func (x *exchange) notify(p parameters) {
 }
 
 // lifecycle passes a request on to the SDK.
-func (x *exchange) lifecycle(parameters) {
+func (x *exchange) lifecycle(frame.Params) {
 	handler := x.door.stateful
-	if x.era == modern {
+	if x.era == frame.Modern {
 		handler = x.door.stateless
 	}
 	x.toSDK(handler, &shield{ResponseWriter: x.w}, x.r.Context())
@@ -154,48 +141,28 @@ func (x *exchange) lifecycle(parameters) {
 
 // toSDK lets the SDK answer the message on behalf of the caller's own server.
 func (x *exchange) toSDK(handler http.Handler, w http.ResponseWriter, ctx context.Context) {
-	server, err := x.door.serverFor(ctx, x.app)
-	if err != nil {
-		plain(x.w, http.StatusServiceUnavailable, "the app's methods cannot be read now")
-		return
-	}
-	r := x.r.WithContext(context.WithValue(ctx, serverKey{}, server))
-	if x.msg.body != nil {
-		r.Body = io.NopCloser(bytes.NewReader(x.msg.body))
+	r := x.r.WithContext(context.WithValue(ctx, serverKey{}, x.door.serverFor(x.app)))
+	if x.msg.Body != nil {
+		r.Body = io.NopCloser(bytes.NewReader(x.msg.Body))
 	}
 	handler.ServeHTTP(w, r)
 }
 
 // fail answers a request with a JSON-RPC error. A message without an id gets
 // the error with a null one.
-func (x *exchange) fail(p *problem) {
-	b := make([]byte, 0, 256)
-	b = append(b, `{"jsonrpc":"2.0","id":`...)
-	if x.msg.id == nil {
-		b = append(b, "null"...)
-	}
-	b = append(b, x.msg.id...)
-	b = append(b, `,"error":{"code":`...)
-	b = strconv.AppendInt(b, int64(p.code), 10)
-	b = append(b, `,"message":`...)
-	b = append(b, quoted(p.message)...)
-	if p.data != nil {
-		b = append(append(b, `,"data":`...), p.data...)
-	}
-	x.write(x.era.status(p.code), append(b, "}}"...))
-}
+func (x *exchange) fail(p *frame.Problem) { x.write(p.Status(x.era), p.Encode(x.msg.ID)) }
 
 // begin starts the body of a successful answer, up to the result's first member.
 func (x *exchange) begin(room int) []byte {
 	b := make([]byte, 0, room)
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
-	b = append(b, x.msg.id...)
+	b = append(b, x.msg.ID...)
 	return append(b, `,"result":{`...)
 }
 
 // finish closes what begin opened, with what the era's results carry.
 func (x *exchange) finish(b []byte) []byte {
-	if x.era == modern {
+	if x.era == frame.Modern {
 		b = append(b, `,"resultType":"complete"`...)
 	}
 	return append(b, "}}"...)
@@ -219,13 +186,4 @@ func (x *exchange) write(status int, parts ...[]byte) {
 		}
 		x.w.Write(p[half:])
 	}
-}
-
-// quoted writes our own text as a JSON string.
-func quoted(s string) []byte {
-	b, err := strictjson.Encode(s)
-	if err != nil {
-		return []byte(`"text that cannot be shown"`)
-	}
-	return b
 }

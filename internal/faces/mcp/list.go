@@ -1,19 +1,23 @@
 package mcp
 
 import (
+	"context"
 	"net/http"
 
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/faces/mcp/frame"
+	"github.com/stewardhost/steward/internal/faces/mcp/toolset"
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
 // listTools answers with what the caller may call at this moment: the store is
 // asked each time, since a grant may end without a change that anybody tells of.
 // Upstreams are not asked.
-func (x *exchange) listTools(p parameters) {
+func (x *exchange) listTools(p frame.Params) {
 	var cursor string
-	if raw, given := p.members["cursor"]; given {
-		if cursor, given = text(raw); !given {
-			x.fail(&problem{code: codeParams, message: "a cursor is what the last page gave"})
+	if raw, given := p.Members["cursor"]; given {
+		if cursor, given = frame.Text(raw); !given {
+			x.fail(&frame.Problem{Code: frame.BadParams, Message: "a cursor is what the last page gave"})
 			return
 		}
 	}
@@ -22,19 +26,34 @@ func (x *exchange) listTools(p parameters) {
 		x.refuse(err)
 		return
 	}
-	list, end := c.whole[x.era], len(c.tools)
-	if list == nil || cursor != "" {
-		list, end = c.page(c.after(cursor), x.era)
-	}
+	list, next := c.Page(cursor, x.era)
 	tail := make([]byte, 0, 512)
-	if end < len(c.tools) {
-		tail = append(append(tail, `,"nextCursor":`...), quoted(c.tools[end-1].Tool)...)
+	if next != "" {
+		tail = append(append(tail, `,"nextCursor":`...), frame.Quoted(next)...)
 	}
 	tail = append(tail, `,"ttlMs":0,"cacheScope":"private"`...)
-	if x.era == modern {
+	if x.era == frame.Modern {
 		tail = append(append(append(tail, `,"_meta":{`...), x.door.serverMeta()...), '}')
 	}
 	x.write(http.StatusOK, append(x.begin(128), `"tools":`...), list, x.finish(tail))
+}
+
+// read asks the store what a caller may call now and remembers it.
+func (d *Door) read(ctx context.Context, a *app, c authority.Caller) (*toolset.Set, error) {
+	methods, err := d.ports.Catalog(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	before := a.catalog
+	d.mu.Unlock()
+	now := toolset.New(methods, before)
+	if now != before {
+		d.mu.Lock()
+		a.catalog = now
+		d.mu.Unlock()
+	}
+	return now, nil
 }
 
 // serverMeta is the member of _meta in which the newer revision names the host.
@@ -49,5 +68,5 @@ func (x *exchange) refuse(err error) {
 		refuseEntry(x.w, x.r, err)
 		return
 	}
-	x.fail(problemOf(fault.From(err)))
+	x.fail(frame.ProblemOf(fault.From(err)))
 }

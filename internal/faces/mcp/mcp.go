@@ -36,6 +36,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/secret"
@@ -107,7 +108,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseEntry(w, r, err)
 		return
 	}
-	e, known := eraOf(r.Header.Get(versionHeader))
+	e, known := frame.EraOf(r.Header.Get(frame.VersionHeader))
 	if !known {
 		plain(w, http.StatusBadRequest, "this protocol version is not spoken here; spoken are "+
 			strings.Join(sdk.SupportedProtocolVersions(), ", "))
@@ -123,11 +124,11 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost:
 		x.post()
-	case r.Method == http.MethodGet && e == legacy:
+	case r.Method == http.MethodGet && e == frame.Legacy:
 		x.openStream()
-	case r.Method == http.MethodDelete && e == legacy:
+	case r.Method == http.MethodDelete && e == frame.Legacy:
 		x.endSession()
-	case e == legacy:
+	case e == frame.Legacy:
 		notAllowed(w, "GET, POST, DELETE")
 	default:
 		notAllowed(w, "POST")

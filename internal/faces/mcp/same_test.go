@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/id"
 )
 
@@ -26,7 +27,7 @@ func TestTheDoorAnswersLikeTheSDK(t *testing.T) {
 	old := func(body string) post { return post{version: "2025-11-25", session: "SESSION", body: body} }
 	call := old(`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"TOOL","arguments":{"n":1,"s":"<é\u2028>"}}}`)
 	now := func(body string) post {
-		return post{version: firstModern, method: methodCall, name: m.Tool, body: body}
+		return post{version: frame.FirstModern, method: frame.CallTool, name: m.Tool, body: body}
 	}
 	meta := `"_meta":{` + modernMeta + `}`
 	nowCall := now(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"TOOL","arguments":{"n":1},` + meta + `}}`)
@@ -60,11 +61,11 @@ func TestTheDoorAnswersLikeTheSDK(t *testing.T) {
 		{name: "legacy name of another type", post: body(call, `"TOOL"`, "5")},
 		{name: "legacy params that are a list", post: old(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`)},
 		{name: "legacy no params", post: old(`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`),
-			differs: "the number for bad params, where the SDK fails the HTTP request", status: 200, code: codeParams},
+			differs: "the number for bad params, where the SDK fails the HTTP request", status: 200, code: frame.BadParams},
 		{name: "legacy unknown method", post: old(`{"jsonrpc":"2.0","id":1,"method":"tools/drop"}`),
-			differs: "the number for it, where the SDK fails the HTTP request", status: 200, code: codeNoMethod},
+			differs: "the number for it, where the SDK fails the HTTP request", status: 200, code: frame.NoMethod},
 		{name: "legacy prompts", post: old(`{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`),
-			differs: "they are not offered", status: 200, code: codeNoMethod},
+			differs: "they are not offered", status: 200, code: frame.NoMethod},
 		{name: "legacy ping", post: old(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)},
 		{name: "legacy answer to nobody", post: old(`{"jsonrpc":"2.0","id":1,"result":{}}`)},
 		{name: "legacy notification", post: old(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`)},
@@ -96,7 +97,7 @@ func TestTheDoorAnswersLikeTheSDK(t *testing.T) {
 		{name: "call", post: nowCall},
 		{name: "unknown tool", post: with(body(nowCall, "TOOL", "nothing"), func(p *post) { p.name = "nothing" })},
 		{name: "no Mcp-Method", post: with(nowCall, func(p *post) { p.method = "" })},
-		{name: "another Mcp-Method", post: with(nowCall, func(p *post) { p.method = methodList })},
+		{name: "another Mcp-Method", post: with(nowCall, func(p *post) { p.method = frame.ListTools })},
 		{name: "no Mcp-Name", post: with(nowCall, func(p *post) { p.name = "" })},
 		{name: "another Mcp-Name", post: with(nowCall, func(p *post) { p.name = "x" })},
 		{name: "another version in the body", post: body(nowCall, "2026-07-28", "2026-07-29")},
@@ -116,8 +117,8 @@ func TestTheDoorAnswersLikeTheSDK(t *testing.T) {
 		{name: "nothing", post: now(``)},
 		{name: "content type", post: header(nowCall, "Content-Type", "")},
 		{name: "accept streams only", post: header(nowCall, "Accept", "text/event-stream")},
-		{name: "discover", post: with(now(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{`+meta+`}}`), func(p *post) { p.method = methodDiscover })},
-		{name: "notification", post: with(now(`{"jsonrpc":"2.0","method":"notifications/cancelled"}`), func(p *post) { p.method = noteCancelled })},
+		{name: "discover", post: with(now(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{`+meta+`}}`), func(p *post) { p.method = frame.Discover })},
+		{name: "notification", post: with(now(`{"jsonrpc":"2.0","method":"notifications/cancelled"}`), func(p *post) { p.method = frame.Cancelled })},
 		{name: "notification without Mcp-Method", post: with(now(`{"jsonrpc":"2.0","method":"notifications/cancelled"}`), func(p *post) { p.method = "" })},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

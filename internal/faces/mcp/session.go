@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
@@ -22,12 +23,12 @@ type seat struct {
 	caller  authority.Caller // who used it last
 	busy    int              // requests within it, the stream included
 	seen    time.Time
-	calls   map[requestID]context.CancelFunc
+	calls   map[frame.ID]context.CancelFunc
 }
 
 // inSession finds the session of a legacy message and answers within it.
-func (x *exchange) inSession(p parameters) {
-	if x.msg.method == methodInitialize && x.r.Header.Get(sessionHeader) == "" {
+func (x *exchange) inSession(p frame.Params) {
+	if x.msg.Method == frame.Initialize && x.r.Header.Get(frame.SessionHeader) == "" {
 		x.dispatch(p)
 		return
 	}
@@ -41,7 +42,7 @@ func (x *exchange) inSession(p parameters) {
 // sit takes the request's place in its session, or says that there is none: not
 // this one, not this app's, or not any more.
 func (x *exchange) sit() bool {
-	sid := x.r.Header.Get(sessionHeader)
+	sid := x.r.Header.Get(frame.SessionHeader)
 	if sid == "" {
 		plain(x.w, http.StatusBadRequest, "the Mcp-Session-Id header is missing; initialize first")
 		return false
@@ -70,19 +71,19 @@ func (x *exchange) rise() {
 
 // initialize opens a session. The SDK's answer is held back until the session
 // has its seat, since the client may use it at once.
-func (x *exchange) initialize(p parameters) {
+func (x *exchange) initialize(p frame.Params) {
 	if x.seat != nil {
-		x.fail(&problem{code: codeRequest, message: "this session is initialized"})
+		x.fail(&frame.Problem{Code: frame.BadRequest, Message: "this session is initialized"})
 		return
 	}
 	d := x.door
 	if full := d.reserveSeat(x.app); full != nil {
-		x.fail(problemOf(full))
+		x.fail(frame.ProblemOf(full))
 		return
 	}
 	answer := &held{header: http.Header{}}
 	x.toSDK(d.stateful, answer, context.WithoutCancel(x.r.Context()))
-	d.takeSeat(x.app, x.caller, answer.header.Get(sessionHeader))
+	d.takeSeat(x.app, x.caller, answer.header.Get(frame.SessionHeader))
 	answer.release(x.w)
 }
 
@@ -119,7 +120,7 @@ func (d *Door) takeSeat(a *app, c authority.Caller, sid string) {
 	d.mu.Lock()
 	a.opening--
 	if session != nil && !d.closed {
-		a.seats[sid] = &seat{id: sid, session: session, caller: c, seen: d.now(), calls: make(map[requestID]context.CancelFunc)}
+		a.seats[sid] = &seat{id: sid, session: session, caller: c, seen: d.now(), calls: make(map[frame.ID]context.CancelFunc)}
 		session = nil
 	} else {
 		d.held--
@@ -156,7 +157,7 @@ func (d *Door) close(a *app, s *seat) {
 }
 
 // join notes a running call, so that the client can cancel it by its id.
-func (d *Door) join(s *seat, key requestID, cancel context.CancelFunc) bool {
+func (d *Door) join(s *seat, key frame.ID, cancel context.CancelFunc) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, taken := s.calls[key]; taken {
@@ -166,13 +167,13 @@ func (d *Door) join(s *seat, key requestID, cancel context.CancelFunc) bool {
 	return true
 }
 
-func (d *Door) part(s *seat, key requestID) {
+func (d *Door) part(s *seat, key frame.ID) {
 	d.mu.Lock()
 	delete(s.calls, key)
 	d.mu.Unlock()
 }
 
-func (d *Door) cancel(s *seat, key requestID) {
+func (d *Door) cancel(s *seat, key frame.ID) {
 	d.mu.Lock()
 	cancel := s.calls[key]
 	d.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
@@ -27,7 +28,7 @@ func (x *exchange) openStream() {
 }
 
 // listen answers a subscription of the revision without sessions.
-func (x *exchange) listen(parameters) { x.hold(x.door.stateless) }
+func (x *exchange) listen(frame.Params) { x.hold(x.door.stateless) }
 
 // hold lets the SDK keep the response open, within the bounds.
 func (x *exchange) hold(handler http.Handler) {

@@ -1,4 +1,4 @@
-package mcp
+package toolset
 
 import (
 	"bytes"
@@ -6,30 +6,36 @@ import (
 	"strings"
 
 	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/schema"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 	"github.com/stewardhost/steward/internal/service/dispatch"
 )
 
-// tool is one callable method as clients see it.
-type tool struct {
-	view.Callable
-	imported    bool      // results have the form of invocation.Result
-	conditional bool      // the precondition is shown as the argument "if"
-	listed      [2][]byte // the tool's object in a list of each era
+// Tool is one callable method as clients see it.
+type Tool struct {
+	method      view.Callable
+	imported    bool               // results have the form of invocation.Result
+	conditional bool               // the precondition is shown as the argument "if"
+	listed      [frame.Eras][]byte // the tool's object in a list
 }
 
-// is reports whether this tool is what a fresh reading says.
-func (t *tool) is(m view.Callable) bool {
-	d, n := &t.Method, &m.Method
-	return t.Tool == m.Tool && t.Target == m.Target && t.Resource == m.Resource && d.Title == n.Title &&
-		d.Description == n.Description && d.Effects == n.Effects && d.Precondition == n.Precondition &&
-		bytes.Equal(d.Input, n.Input) && bytes.Equal(d.Output, n.Output)
+// Name is the tool's name.
+func (t *Tool) Name() string { return t.method.Tool }
+
+// Reference names the method for the port.
+func (t *Tool) Reference() dispatch.Reference {
+	target := t.method.Target
+	return dispatch.Reference{Resource: target.Resource.String(), Contract: target.Contract, Method: target.Method}
 }
 
-func (t *tool) reference() dispatch.Reference {
-	return dispatch.Reference{Resource: t.Target.Resource.String(), Contract: t.Target.Contract, Method: t.Target.Method}
+// is reports whether the tool is what a fresh reading says.
+func (t *Tool) is(m view.Callable) bool {
+	old, now := &t.method.Method, &m.Method
+	return t.method.Tool == m.Tool && t.method.Target == m.Target && t.method.Resource == m.Resource &&
+		old.Title == now.Title && old.Description == now.Description && old.Effects == now.Effects &&
+		old.Precondition == now.Precondition && bytes.Equal(old.Input, now.Input) && bytes.Equal(old.Output, now.Output)
 }
 
 // listedTool is a tool of a list. Every text in it was approved by the owner, and
@@ -51,8 +57,8 @@ type hints struct {
 	OpenWorld   bool   `json:"openWorldHint"`
 }
 
-func newTool(m view.Callable) *tool {
-	t := &tool{Callable: m, imported: isImported(m.Target.Contract)}
+func newTool(m view.Callable) *Tool {
+	t := &Tool{method: m, imported: isImported(m.Target.Contract)}
 	effects := m.Method.Effects
 	out := listedTool{
 		Name: m.Tool, Title: m.Method.Title, Description: m.Method.Description, Input: m.Method.Input,
@@ -67,11 +73,11 @@ func newTool(m view.Callable) *tool {
 	if m.Method.Precondition {
 		out.Input, t.conditional = withCondition(m.Method.Input)
 	}
-	t.listed[modern] = encode(out)
-	t.listed[legacy] = t.listed[modern]
+	t.listed[frame.Modern] = encode(out)
+	t.listed[frame.Legacy] = t.listed[frame.Modern]
 	if s, err := schema.CompileNested(m.Method.Output); len(m.Method.Output) > 0 && (err != nil || !s.IsObject()) {
 		out.Output = nil // the older revisions know objects only
-		t.listed[legacy] = encode(out)
+		t.listed[frame.Legacy] = encode(out)
 	}
 	return t
 }
@@ -96,7 +102,7 @@ func onlyLooks(s effect.Set) bool {
 func encode(v any) []byte {
 	b, err := strictjson.Encode(v)
 	if err != nil {
-		panic("mcp: cannot encode an approved method: " + err.Error())
+		panic("toolset: cannot encode an approved method: " + err.Error())
 	}
 	return b
 }
@@ -136,9 +142,13 @@ func withCondition(input strictjson.Raw) (strictjson.Raw, bool) {
 	return out, err == nil
 }
 
-// splitCondition takes the precondition out of the arguments.
-func splitCondition(args strictjson.Raw) (rest, condition strictjson.Raw) {
-	v, err := strictjson.Parse(args, messageLimits)
+// Split takes the precondition out of the arguments, which are a JSON object, if
+// the tool has one; nil where there is none.
+func (t *Tool) Split(args strictjson.Raw) (rest, condition strictjson.Raw) {
+	if !t.conditional {
+		return args, nil
+	}
+	v, err := strictjson.Parse(args, frame.Limits)
 	if err != nil {
 		return args, nil
 	}
