@@ -16,6 +16,7 @@ CREATE TABLE owners (
   created_at BIGINT NOT NULL,
   PRIMARY KEY (owner)
 );
+CREATE UNIQUE INDEX owners_by_name ON owners (name);
 
 CREATE TABLE clients (
   owner TEXT NOT NULL,
@@ -161,7 +162,9 @@ CREATE TABLE confirmations (
 );
 CREATE INDEX confirmations_by_input ON confirmations (owner, client, input) WHERE state IN ('open', 'approved');
 CREATE INDEX confirmations_open ON confirmations (owner, asked_at) WHERE state = 'open';
+CREATE INDEX confirmations_newest ON confirmations (owner, asked_at, confirmation);
 
+-- The last three columns name the row of the trail that tells of the row's outcome.
 CREATE TABLE invocations (
   owner TEXT NOT NULL,
   client TEXT NOT NULL,
@@ -192,6 +195,9 @@ CREATE TABLE invocations (
   detail TEXT NOT NULL,
   reconciled_by TEXT NOT NULL,
   reconciled_at BIGINT NOT NULL,
+  told_node TEXT NOT NULL,
+  told_epoch BIGINT NOT NULL,
+  told_seq BIGINT NOT NULL,
   PRIMARY KEY (owner, client, tx)
 );
 CREATE UNIQUE INDEX invocations_by_id ON invocations (owner, invocation);
@@ -215,11 +221,13 @@ CREATE TABLE audit (
   PRIMARY KEY (node, epoch, seq)
 );
 
+-- Keys and values are bytes, so that keys have one order everywhere and a text may
+-- hold every character that JSON can.
 CREATE TABLE items (
   owner TEXT NOT NULL,
   resource TEXT NOT NULL,
-  key TEXT NOT NULL,
-  value TEXT NOT NULL,
+  key BYTEA NOT NULL,
+  value BYTEA NOT NULL,
   version TEXT NOT NULL,
   updated_at BIGINT NOT NULL,
   PRIMARY KEY (owner, resource, key)

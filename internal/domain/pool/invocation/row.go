@@ -3,6 +3,7 @@ package invocation
 import (
 	"time"
 
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/ground/digest"
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -15,6 +16,21 @@ type Target struct {
 	Resource id.Resource
 	Contract string // URL
 	Method   string
+}
+
+// Reference names a method as a door received it. Resource is an id or one of the
+// host's aliases and is resolved inside the owner; an empty Contract is the one
+// that has a method of that name.
+type Reference struct {
+	Resource string
+	Contract string
+	Method   string
+}
+
+// Resolved is a reference as it stands in the pool; it grants nothing.
+type Resolved struct {
+	Target Target
+	Method resource.Method
 }
 
 // Outcome is what a settled row says. It never changes but by reconciliation.

@@ -1,0 +1,176 @@
+package holdings
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/stewardhost/steward/internal/adapters/store/ledger"
+	"github.com/stewardhost/steward/internal/adapters/store/record"
+	"github.com/stewardhost/steward/internal/domain/pool/audit"
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/grant"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/ground/secret"
+	"github.com/stewardhost/steward/internal/means/sqldb"
+)
+
+const (
+	appColumns = "SELECT c.client, c.name, c.kind, c.connected, c.created_at FROM clients c WHERE c.owner = $1"
+	allApps    = appColumns + " ORDER BY c.created_at, c.client"
+	appByID    = appColumns + " AND c.client = $2"
+	appByName  = appColumns + " AND c.name = $2 ORDER BY c.connected DESC, c.created_at DESC, c.client LIMIT 1"
+
+	connectedName = "SELECT c.client FROM clients c WHERE c.owner = $1 AND c.name = $2 AND c.connected = 1"
+	addClient     = "INSERT INTO clients (owner, client, name, kind, connected, created_at) VALUES ($1, $2, $3, $4, 1, $5)"
+	addToken      = "INSERT INTO tokens (hash, owner, client, audience, created_at, expires_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6, 0)"
+
+	liveToken = "SELECT t.owner, t.client, t.audience, t.expires_at FROM tokens t JOIN clients c ON c.owner = t.owner AND c.client = t.client " +
+		"WHERE t.hash = $1 AND t.revoked_at = 0 AND c.connected = 1"
+
+	clientState    = "SELECT c.kind, c.connected FROM clients c WHERE c.owner = $1 AND c.client = $2"
+	disconnect     = "UPDATE clients SET connected = 0 WHERE owner = $1 AND client = $2"
+	revokeTokens   = "UPDATE tokens SET revoked_at = $3 WHERE owner = $1 AND client = $2 AND revoked_at = 0"
+	revokeGrants   = "UPDATE grants SET state = 'revoked', revoked_at = $3 WHERE owner = $1 AND client = $2 AND state <> 'revoked'"
+	endAssignments = "UPDATE assignments SET ended_at = $3 WHERE owner = $1 AND client = $2 AND ended_at = 0"
+	denyQuestions  = "UPDATE confirmations SET state = 'denied', decided_at = $3 WHERE owner = $1 AND client = $2 AND state = 'open'"
+)
+
+func scanApp(rows *sql.Rows) (a view.App, err error) {
+	err = rows.Scan(record.Text(&a.Client), record.Word(&a.Name), record.Word(&a.Kind), record.Flag(&a.Connected), record.Moment(&a.CreatedAt))
+	return a, err
+}
+
+// AddApp makes a client with its first tokens. A connected app of the owner's
+// with the name is a Conflict.
+func (h *Holdings) AddApp(ctx context.Context, owner id.Owner, app view.NewApp) error {
+	if err := resource.CheckLabel(app.Name); err != nil {
+		return err
+	}
+	return h.ledger.Write(ctx, func(tx *ledger.Tx) error {
+		var other string
+		found, err := tx.One(connectedName, []any{owner.String(), app.Name}, &other)
+		if err != nil {
+			return err
+		}
+		if found {
+			return fault.New(fault.Conflict, "an app with this name is connected")
+		}
+		if _, err := tx.Exec(addClient, owner.String(), app.Client.String(), app.Name, string(authority.Application), tx.Now.UnixMilli()); err != nil {
+			return err
+		}
+		for _, t := range app.Tokens {
+			if _, err := tx.Exec(addToken, t.Hash[:], owner.String(), app.Client.String(), string(t.Audience), tx.Now.UnixMilli(),
+				record.Millis(t.ExpiresAt)); err != nil {
+				return err
+			}
+		}
+		_, err = tx.Audit(said(owner, audit.AppAdded, app.Client.String(), ""))
+		return err
+	})
+}
+
+// FindToken gives the caller that a live token of a connected client stands for.
+func (h *Holdings) FindToken(ctx context.Context, hash secret.Hash) (c authority.Caller, found bool, err error) {
+	err = h.ledger.Read(ctx, func(tx *ledger.Tx) error {
+		var t authority.Token
+		found, err = tx.One(liveToken, []any{hash[:]}, record.Text(&c.Owner), record.Text(&c.Client), record.Word(&c.Audience),
+			record.Moment(&t.ExpiresAt))
+		if !t.ExpiresAt.IsZero() && !tx.Now.Before(t.ExpiresAt) {
+			found = false
+		}
+		return err
+	})
+	if err != nil || !found {
+		return authority.Caller{}, false, err
+	}
+	c.Token = hash
+	return c, true, nil
+}
+
+// Apps lists all clients of the owner, disconnected ones too.
+func (h *Holdings) Apps(ctx context.Context, owner id.Owner) ([]view.App, error) {
+	return h.apps(ctx, owner, allApps, owner.String())
+}
+
+// App finds a client by its id or name; of equal names the connected one.
+func (h *Holdings) App(ctx context.Context, owner id.Owner, ref string) (view.App, error) {
+	query := appByName
+	if _, err := id.Parse[id.Client](ref); err == nil {
+		query = appByID
+	} else if !resource.Readable(ref) {
+		return view.App{}, authority.NotFound()
+	}
+	list, err := h.apps(ctx, owner, query, owner.String(), ref)
+	if err == nil && len(list) == 0 {
+		err = authority.NotFound()
+	}
+	if err != nil {
+		return view.App{}, err
+	}
+	return list[0], nil
+}
+
+// apps reads clients and counts the rows of each that allow something now.
+func (h *Holdings) apps(ctx context.Context, owner id.Owner, query string, args ...any) (list []view.App, err error) {
+	err = h.ledger.Read(ctx, func(tx *ledger.Tx) error {
+		rows, err := tx.Query(query, args...)
+		if list, err = sqldb.Collect(rows, err, scanApp); err != nil || len(list) == 0 {
+			return err
+		}
+		var client id.Client
+		if len(list) == 1 {
+			client = list[0].Client
+		}
+		grants, err := record.Grants(tx.Tx, owner, client, everything, tx.Now)
+		if err != nil {
+			return err
+		}
+		live := map[id.Client]int{}
+		for _, g := range grants {
+			if g.State == grant.Active {
+				live[g.Row.Key.Client]++
+			}
+		}
+		for i := range list {
+			list[i].Grants = live[list[i].Client]
+		}
+		return nil
+	})
+	return list, err
+}
+
+// everything is a limit for lists that are bounded by what an owner has.
+const everything = 1 << 30
+
+// Disconnect ends an app in one commit: its tokens, its grants, its assignments,
+// and its open questions, which are denied. Ending it again changes nothing.
+func (h *Holdings) Disconnect(ctx context.Context, owner id.Owner, client id.Client) error {
+	return h.change(ctx, owner, client, func(tx *ledger.Tx) (bool, error) {
+		var kind authority.ClientKind
+		var connected bool
+		found, err := tx.One(clientState, []any{owner.String(), client.String()}, record.Word(&kind), record.Flag(&connected))
+		switch {
+		case err != nil:
+			return false, err
+		case !found:
+			return false, authority.NotFound()
+		case kind != authority.Application:
+			return false, fault.New(fault.InvalidRequest, "the owner's own hand cannot be disconnected")
+		case !connected:
+			return false, nil
+		}
+		if _, err := tx.Exec(disconnect, owner.String(), client.String()); err != nil {
+			return false, err
+		}
+		for _, query := range []string{revokeTokens, revokeGrants, endAssignments, denyQuestions} {
+			if _, err := tx.Exec(query, owner.String(), client.String(), tx.Now.UnixMilli()); err != nil {
+				return false, err
+			}
+		}
+		_, err = tx.Audit(said(owner, audit.AppRemoved, client.String(), ""))
+		return true, err
+	})
+}

@@ -1,0 +1,194 @@
+package holdings
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/stewardhost/steward/internal/adapters/store/ledger"
+	"github.com/stewardhost/steward/internal/adapters/store/record"
+	"github.com/stewardhost/steward/internal/domain/pool/audit"
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/contract"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/ground/digest"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/means/sqldb"
+)
+
+const (
+	allEntries = "SELECT " + record.AdapterColumns + ", r.resource FROM adapters a " +
+		"JOIN resources r ON r.owner = a.owner AND r.adapter = a.adapter WHERE a.state <> 'removed' ORDER BY a.owner, a.created_at, a.adapter"
+	entryByID = "SELECT " + record.AdapterColumns + ", r.resource FROM adapters a " +
+		"JOIN resources r ON r.owner = a.owner AND r.adapter = a.adapter WHERE a.owner = $1 AND a.adapter = $2"
+	entryName = "SELECT a.adapter FROM adapters a WHERE a.owner = $1 AND a.name = $2 AND a.state <> 'removed'"
+	addEntry  = "INSERT INTO adapters (owner, adapter, name, kind, configuration, server, protocol, state, listed_at, created_at) " +
+		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9)"
+	moveEntry   = "UPDATE adapters SET state = $3 WHERE owner = $1 AND adapter = $2"
+	listedEntry = "UPDATE adapters SET server = $3, protocol = $4, listed_at = $5 WHERE owner = $1 AND adapter = $2"
+)
+
+// Adapters lists the upstream entries of all owners that were not removed.
+func (h *Holdings) Adapters(ctx context.Context) (list []view.Adapter, err error) {
+	err = h.ledger.Read(ctx, func(tx *ledger.Tx) error {
+		rows, err := tx.Query(allEntries)
+		list, err = sqldb.Collect(rows, err, record.ScanAdapter)
+		return err
+	})
+	return list, err
+}
+
+// entry reads an entry that is still in use or may be again.
+func entry(tx *ledger.Tx, owner id.Owner, which id.Adapter) (view.Adapter, error) {
+	rows, err := tx.Query(entryByID, owner.String(), which.String())
+	list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (view.Adapter, error) { return record.ScanAdapter(rows) })
+	if err == nil && (len(list) == 0 || list[0].State == view.Removed) {
+		err = authority.NotFound()
+	}
+	if err != nil {
+		return view.Adapter{}, err
+	}
+	return list[0], nil
+}
+
+// AddAdapter makes an upstream entry and the resource that it serves. A name that
+// the owner has in use is a Conflict.
+func (h *Holdings) AddAdapter(ctx context.Context, a view.Adapter, r resource.Row) error {
+	if err := resource.CheckLabel(a.Name); err != nil {
+		return err
+	}
+	if err := resource.CheckLabel(r.Label); err != nil {
+		return err
+	}
+	if r.Owner != a.Owner || r.Adapter != a.ID {
+		return fault.New(fault.InvalidRequest, "the resource is not the entry's")
+	}
+	return h.ledger.Write(ctx, func(tx *ledger.Tx) error {
+		var other string
+		found, err := tx.One(entryName, []any{a.Owner.String(), a.Name}, &other)
+		if err != nil {
+			return err
+		}
+		if found {
+			return fault.New(fault.Conflict, "an entry with this name is there")
+		}
+		if _, err := tx.Exec(addEntry, a.Owner.String(), a.ID.String(), a.Name, a.Kind, record.Bytes(a.Configuration),
+			resource.Visible(a.Server), resource.Visible(a.Protocol), string(a.State), tx.Now.UnixMilli()); err != nil {
+			return err
+		}
+		r.CreatedAt = tx.Now
+		if err := record.AddResource(tx.Tx, r); err != nil {
+			return err
+		}
+		_, err = tx.Audit(said(a.Owner, audit.Imported, r.ID.String(), "entry added"))
+		return err
+	})
+}
+
+// SetAdapterState switches an entry on or off, or removes it for good together
+// with its resource. Grants of a removed one stay as evidence and allow nothing.
+func (h *Holdings) SetAdapterState(ctx context.Context, owner id.Owner, which id.Adapter, state view.AdapterState) error {
+	kind := audit.Revoked
+	switch state {
+	case view.Enabled:
+		kind = audit.Imported
+	case view.Disabled, view.Removed:
+	default:
+		return fault.New(fault.InvalidRequest, "an entry is enabled, disabled or removed")
+	}
+	return h.change(ctx, owner, id.Client{}, func(tx *ledger.Tx) (bool, error) {
+		a, err := entry(tx, owner, which)
+		if err != nil || a.State == state {
+			return false, err
+		}
+		if _, err := tx.Exec(moveEntry, owner.String(), which.String(), string(state)); err != nil {
+			return false, err
+		}
+		if state == view.Removed {
+			r, err := record.ResourceByID(tx.Tx, owner, a.Resource)
+			if err != nil {
+				return false, err
+			}
+			r.Row.State = resource.Removed
+			if err := record.ChangeResource(tx.Tx, r.Row); err != nil {
+				return false, err
+			}
+		}
+		_, err = tx.Audit(said(owner, kind, a.Resource.String(), "entry "+string(state)))
+		return true, err
+	})
+}
+
+// ApplyListing merges what an upstream offers now into what is stored, in one
+// commit, so that a method that drifted is off from the moment it was seen.
+func (h *Holdings) ApplyListing(ctx context.Context, owner id.Owner, which id.Adapter, server, protocol string, offers []resource.Offer) (view.Listing, error) {
+	readable := make([]resource.Offer, len(offers))
+	for i, o := range offers {
+		o.Refusal = resource.Visible(o.Refusal)
+		readable[i] = o
+	}
+	var out view.Listing
+	err := h.change(ctx, owner, id.Client{}, func(tx *ledger.Tx) (bool, error) {
+		a, err := entry(tx, owner, which)
+		if err != nil {
+			return false, err
+		}
+		if _, err := tx.Exec(listedEntry, owner.String(), which.String(), resource.Visible(server), resource.Visible(protocol), tx.Now.UnixMilli()); err != nil {
+			return false, err
+		}
+		stored, err := record.MethodsOf(tx.Tx, owner, a.Resource)
+		if err != nil {
+			return false, err
+		}
+		after, changed := resource.Merge(stored, readable, h.contractOf(which))
+		out = view.Listing{Resource: a.Resource, Methods: after, Changed: changed}
+		for i, k := range after {
+			if i < len(stored) && same(stored[i], k) {
+				continue
+			}
+			if err := record.PutMethod(tx.Tx, owner, a.Resource, k); err != nil {
+				return false, err
+			}
+		}
+		if len(changed) == 0 {
+			return false, nil
+		}
+		_, err = tx.Audit(said(owner, kindOfListing(stored, after), a.Resource.String(), fmt.Sprintf("%d of %d methods changed", len(changed), len(after))))
+		return true, err
+	})
+	if err != nil {
+		return view.Listing{}, err
+	}
+	return out, nil
+}
+
+// contractOf names the contracts of an entry by its identity and a number, never
+// by content. The host's name in it is the node's.
+func (h *Holdings) contractOf(which id.Adapter) func(group int) string {
+	_, installation, _ := strings.Cut(h.ledger.Node().String(), "_")
+	return func(group int) string {
+		_, name, _ := strings.Cut(digest.Join("imported", which.String(), strconv.Itoa(group)).Sum(digest.Binding).String(), ":")
+		return contract.ImportedURL(installation, name)
+	}
+}
+
+// same reports whether a method needs no new row.
+func same(a, b resource.Kept) bool {
+	return a.Method.State == b.Method.State && a.Method.Reason == b.Method.Reason && a.Method.Document == b.Method.Document &&
+		a.Method.Pin() == b.Method.Pin() && bytes.Equal(a.Raw, b.Raw) && bytes.Equal(a.Review, b.Review)
+}
+
+// kindOfListing tells a listing that took something live out of use from others.
+func kindOfListing(stored, after []resource.Kept) audit.Kind {
+	for i, k := range stored {
+		if k.Method.State == resource.Live && after[i].Method.State != resource.Live {
+			return audit.Drifted
+		}
+	}
+	return audit.Imported
+}

@@ -1,0 +1,72 @@
+// Package holdings has the verbs about what an owner has and who may use it:
+// apps and their tokens, upstream entries and resources, approvals, grants and
+// confirmations.
+//
+// Each verb that changes something is one transaction: it loads the facts, has
+// authority decide, and writes the change with its row of the audit trail. What
+// another owner has is not found. Whoever asked is told, after the commit, when
+// what a client may list has changed. Holdings is safe for concurrent use.
+package holdings
+
+import (
+	"context"
+	"sync"
+
+	"github.com/stewardhost/steward/internal/adapters/store/ledger"
+	"github.com/stewardhost/steward/internal/adapters/store/record"
+	"github.com/stewardhost/steward/internal/domain/pool/audit"
+	"github.com/stewardhost/steward/internal/ground/id"
+)
+
+// Changed is told that what a client may list has changed; a zero client stands
+// for every client of the owner.
+type Changed func(owner id.Owner, client id.Client)
+
+// Holdings holds the verbs.
+type Holdings struct {
+	ledger      *ledger.Ledger
+	definitions *record.Definitions
+
+	mu       sync.Mutex
+	watchers []Changed
+}
+
+// New returns the verbs over a ledger.
+func New(l *ledger.Ledger, d *record.Definitions) *Holdings {
+	return &Holdings{ledger: l, definitions: d}
+}
+
+// OnChange asks to be told of changes from now on. The function is called on the
+// goroutine of the verb that made the change and must not wait.
+func (h *Holdings) OnChange(f Changed) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.watchers = append(h.watchers, f)
+}
+
+func (h *Holdings) changed(owner id.Owner, client id.Client) {
+	h.mu.Lock()
+	watchers := h.watchers
+	h.mu.Unlock()
+	for _, f := range watchers {
+		f(owner, client)
+	}
+}
+
+// change runs a job and, if it says so, tells of the change once it is durable.
+func (h *Holdings) change(ctx context.Context, owner id.Owner, client id.Client, job func(*ledger.Tx) (changes bool, err error)) error {
+	changes := false
+	err := h.ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+		changes, err = job(tx)
+		return err
+	})
+	if err == nil && changes {
+		h.changed(owner, client)
+	}
+	return err
+}
+
+// said is the row of the trail about a command of the owner's.
+func said(owner id.Owner, kind audit.Kind, subject, detail string) audit.Entry {
+	return audit.Entry{Owner: owner, Kind: kind, Subject: subject, Detail: detail}
+}

@@ -1,0 +1,71 @@
+package holdings
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/stewardhost/steward/internal/adapters/store/ledger"
+	"github.com/stewardhost/steward/internal/adapters/store/record"
+	"github.com/stewardhost/steward/internal/domain/pool/audit"
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/confirmation"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/means/sqldb"
+)
+
+const (
+	questions = "SELECT " + record.ConfirmationColumns + ", c.name, r.label FROM confirmations q " +
+		"LEFT JOIN clients c ON c.owner = q.owner AND c.client = q.client " +
+		"LEFT JOIN resources r ON r.owner = q.owner AND r.resource = q.resource WHERE q.owner = $1"
+	newestQuestions = questions + " ORDER BY q.asked_at DESC, q.confirmation DESC LIMIT $2"
+	openQuestions   = questions + " AND q.state = 'open' ORDER BY q.asked_at DESC LIMIT $2"
+	questionByID    = "SELECT " + record.ConfirmationColumns + " FROM confirmations q WHERE q.owner = $1 AND q.confirmation = $2"
+)
+
+// Confirmations lists the questions that are open, newest first, or the newest of
+// all of them.
+func (h *Holdings) Confirmations(ctx context.Context, owner id.Owner, all bool) (list []view.Confirmation, err error) {
+	query := openQuestions
+	if all {
+		query = newestQuestions
+	}
+	err = h.ledger.Read(ctx, func(tx *ledger.Tx) error {
+		rows, err := tx.Query(query, owner.String(), bound.PageRows.Int())
+		list, err = sqldb.Collect(rows, err, func(rows *sql.Rows) (v view.Confirmation, err error) {
+			v.Row, err = record.ScanConfirmation(rows, record.Word(&v.App), record.Word(&v.Resource))
+			return v, err
+		})
+		return err
+	})
+	return list, err
+}
+
+// DecideConfirmation answers a question; answering it the same way again changes
+// nothing.
+func (h *Holdings) DecideConfirmation(ctx context.Context, owner id.Owner, which id.Confirmation, approve bool) (confirmation.Row, error) {
+	var row confirmation.Row
+	err := h.ledger.Write(ctx, func(tx *ledger.Tx) error {
+		rows, err := tx.Query(questionByID, owner.String(), which.String())
+		list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (confirmation.Row, error) { return record.ScanConfirmation(rows) })
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			return authority.NotFound()
+		}
+		if row, err = list[0].Decide(approve, tx.Now); err != nil || row.State == list[0].State {
+			return err
+		}
+		if err := record.MoveConfirmation(tx.Tx, row); err != nil {
+			return err
+		}
+		_, err = tx.Audit(audit.Entry{Owner: owner, Client: row.Key.Client, Kind: audit.Confirmed, Subject: which.String(), Detail: string(row.State)})
+		return err
+	})
+	if err != nil {
+		return confirmation.Row{}, err
+	}
+	return row, nil
+}

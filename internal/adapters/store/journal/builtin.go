@@ -1,0 +1,134 @@
+package journal
+
+import (
+	"context"
+
+	"github.com/stewardhost/steward/internal/adapters/store/ledger"
+	"github.com/stewardhost/steward/internal/adapters/store/record"
+	"github.com/stewardhost/steward/internal/domain/pool/audit"
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/contract"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/effect"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
+)
+
+// operation is what one built-in method does inside the transaction of its call.
+// A refusal means that the request itself is wrong and leaves no row; every other
+// way it ends is journalled.
+type operation func(tx *ledger.Tx, r run) (done, error)
+
+// run is one call of a built-in.
+type run struct {
+	call      authority.Call
+	row       invocation.Row
+	condition []byte
+}
+
+// done is how an operation ended: with a result or with a failure.
+type done struct {
+	result  any
+	version string // of the item that it found or made
+	wrote   bool
+	failed  *fault.Fault
+	refused *fault.Fault
+}
+
+type operationKey struct{ contract, method string }
+
+// operations are the methods of the built-in contracts (pool page, section 10).
+var operations = map[operationKey]operation{
+	{contract.ItemStoreURL, "get"}:    getItem,
+	{contract.ItemStoreURL, "list"}:   listItems,
+	{contract.ItemStoreURL, "put"}:    putItem,
+	{contract.ItemStoreURL, "delete"}: deleteItem,
+	{contract.ProfileURL, "get"}:      getProfile,
+	{contract.GrantsURL, "list"}:      listGrants,
+	{contract.JournalURL, "list"}:     listJournal,
+	{contract.JournalURL, "get"}:      getJournal,
+}
+
+// RunBuiltin decides about a call of a built-in, executes it and writes its
+// outcome in one commit. A call that fails on the state of things, such as a
+// precondition that does not hold, is journalled as failed and had no effect.
+// The arguments are those of the call's canonical form; condition is the raw
+// precondition or nil.
+func (j *Journal) RunBuiltin(ctx context.Context, c authority.Call, _, condition []byte) (invocation.Answer, error) {
+	c.Ready = true
+	var d decided
+	err := j.ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+		if d, err = j.decide(tx, c); err != nil || d.refusal != nil || d.Action == authority.Replay {
+			return err
+		}
+		op, known := operations[operationKey{c.Target.Contract, c.Target.Method}]
+		if !known {
+			return fault.New(fault.Unsupported, "this host has no such built-in method")
+		}
+		end, err := op(tx, run{c, d.Row, condition})
+		if err == nil && end.refused != nil {
+			err = end.refused
+		}
+		if err != nil {
+			return err
+		}
+		d.Row, err = j.finish(tx, d.CallChanges, end)
+		return err
+	})
+	if err != nil {
+		j.deny(c.Caller, c.Tx, err, d.refusal)
+		return invocation.Answer{}, err
+	}
+	answer := d.Row.Answer()
+	if d.Action == authority.Replay {
+		answer.Replayed = true
+		j.replayed(c.Caller, d.Row)
+	}
+	return answer, nil
+}
+
+// finish writes the row of a built-in that has run.
+func (j *Journal) finish(tx *ledger.Tx, ch authority.CallChanges, end done) (invocation.Row, error) {
+	verdict := invocation.Verdict{State: invocation.Succeeded, Effects: effect.None}
+	outcome := invocation.Outcome{Version: end.version, Effects: effect.None}
+	switch {
+	case end.failed != nil:
+		verdict.State, verdict.Code = invocation.Failed, end.failed.Code
+		outcome.Code, outcome.Text = end.failed.Code, end.failed.Text
+	default:
+		result, err := strictjson.Encode(end.result)
+		if err != nil {
+			return ch.Row, err
+		}
+		outcome.Result = result
+	}
+	if end.wrote {
+		verdict.Effects, outcome.Effects = effect.Reported, effect.Reported
+	}
+	row, bad := authority.DecideSettle(ch.Row, authority.Settle{Attempt: authority.AttemptOf(ch.Row), Verdict: verdict, Outcome: outcome}, tx.Now)
+	if bad != nil {
+		return row, bad
+	}
+	told, err := tx.Audit(telling(audit.Called, row, ""))
+	if err != nil {
+		return row, err
+	}
+	if !ch.Taken {
+		return row, record.AddInvocation(tx.Tx, row, told)
+	}
+	if err := record.RetakeInvocation(tx.Tx, ch.Row); err != nil {
+		return row, err
+	}
+	return row, record.SettleInvocation(tx.Tx, row, told)
+}
+
+var argsLimits = strictjson.Limits{Bytes: bound.RequestBytes, Depth: bound.RequestDepth, Nodes: bound.RequestNodes}
+
+// arguments reads the arguments, which were held against the method's schema.
+func arguments[T any](r run) (args T, err error) {
+	err = strictjson.Decode(r.call.Args, argsLimits, &args)
+	return args, err
+}
+
+const stampForm = "2006-01-02T15:04:05.000Z"

@@ -1,0 +1,145 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stewardhost/steward/internal/adapters/store/ledger"
+	"github.com/stewardhost/steward/internal/adapters/store/record"
+	"github.com/stewardhost/steward/internal/domain/pool/audit"
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/means/sqldb"
+)
+
+const (
+	namesOfCall = " LEFT JOIN clients c ON c.owner = i.owner AND c.client = i.client LEFT JOIN resources r ON r.owner = i.owner AND r.resource = i.resource"
+
+	callByID = "SELECT " + record.InvocationColumns + ", c.name, r.label FROM invocations i" + namesOfCall +
+		" WHERE i.owner = $1 AND i.invocation = $2"
+	// Of each client's own key; two clients may use one tx.
+	callByTx = "SELECT " + record.InvocationColumns + ", c.name, r.label FROM clients c " +
+		"JOIN invocations i ON i.owner = c.owner AND i.client = c.client AND i.tx = $2 " +
+		"LEFT JOIN resources r ON r.owner = i.owner AND r.resource = i.resource WHERE c.owner = $1 LIMIT 2"
+	pageOrder = " ORDER BY i.reserved_at DESC, i.invocation DESC LIMIT $4"
+)
+
+// pageOfCalls leaves results out, which may be large.
+var pageOfCalls = "SELECT " + strings.Replace(record.InvocationColumns, "i.result", "NULL", 1) + ", c.name, r.label FROM invocations i" +
+	namesOfCall + " WHERE i.owner = $1 AND (i.reserved_at, i.invocation) < ($2, $3)"
+
+func scanCall(rows *sql.Rows) (v view.Invocation, err error) {
+	v.Row, err = record.ScanInvocation(rows, record.Word(&v.App), record.Word(&v.Resource))
+	return v, err
+}
+
+// Invocations lists the owner's calls, newest first, without their results, and
+// the cursor of the next page, empty on the last one.
+func (j *Journal) Invocations(ctx context.Context, owner id.Owner, f view.JournalFilter) (list []view.Invocation, next string, err error) {
+	if err := bound.PageRows.Check(f.Limit); err != nil {
+		return nil, "", err
+	}
+	at, which, err := parseCursor(f.Before)
+	if err != nil {
+		return nil, "", err
+	}
+	limit := pageOr(f.Limit)
+	query, args := pageOfCalls, []any{owner.String(), at, which, limit + 1}
+	if f.State != "" {
+		if !slices.Contains(invocation.States(), f.State) {
+			return nil, "", fault.New(fault.InvalidRequest, "there is no such state of a call")
+		}
+		args = append(args, string(f.State))
+		query += fmt.Sprintf(" AND i.state = $%d", len(args))
+	}
+	if !f.Client.IsZero() {
+		args = append(args, f.Client.String())
+		query += fmt.Sprintf(" AND i.client = $%d", len(args))
+	}
+	err = j.ledger.Read(ctx, func(tx *ledger.Tx) error {
+		rows, err := tx.Query(query+pageOrder, args...)
+		list, err = sqldb.Collect(rows, err, scanCall)
+		return err
+	})
+	if err == nil && len(list) > limit {
+		list = list[:limit]
+		last := list[limit-1].Row
+		next = strconv.FormatInt(record.Millis(last.ReservedAt), 10) + "." + last.ID.String()
+	}
+	return list, next, err
+}
+
+// parseCursor reads the place of the last row of a page; the empty text is the
+// place behind all of them.
+func parseCursor(text string) (at int64, which string, err error) {
+	if text == "" {
+		return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), "", nil
+	}
+	ms, rest, _ := strings.Cut(text, ".")
+	at, err = strconv.ParseInt(ms, 10, 64)
+	of, bad := id.Parse[id.Invocation](rest)
+	if err != nil || bad != nil || at < 0 {
+		return 0, "", fault.New(fault.InvalidRequest, "not the cursor of a page")
+	}
+	return at, of.String(), nil
+}
+
+// Invocation finds one call of the owner's by its id or tx.
+func (j *Journal) Invocation(ctx context.Context, owner id.Owner, ref string) (view.Invocation, error) {
+	query, key := callByID, ""
+	if which, err := id.Parse[id.Invocation](ref); err == nil {
+		key = which.String()
+	} else if tx, err := id.Parse[id.Tx](ref); err == nil {
+		query, key = callByTx, tx.String()
+	}
+	var list []view.Invocation
+	err := j.ledger.Read(ctx, func(tx *ledger.Tx) error {
+		rows, err := tx.Query(query, owner.String(), key)
+		list, err = sqldb.Collect(rows, err, scanCall)
+		return err
+	})
+	switch {
+	case err != nil:
+		return view.Invocation{}, err
+	case len(list) == 0:
+		return view.Invocation{}, authority.NotFound()
+	case len(list) > 1:
+		return view.Invocation{}, fault.New(fault.Conflict, "more than one app used this tx; name the call by its id")
+	}
+	return list[0], nil
+}
+
+// Reconcile ends a doubt by the owner's statement.
+func (j *Journal) Reconcile(ctx context.Context, owner id.Owner, which id.Invocation, say authority.Statement) (invocation.Row, error) {
+	var row invocation.Row
+	err := j.ledger.Write(ctx, func(tx *ledger.Tx) error {
+		before, err := record.InvocationByID(tx.Tx, owner, which)
+		if err != nil {
+			return err
+		}
+		if before == nil {
+			return authority.NotFound()
+		}
+		after, bad := authority.DecideReconcile(*before, say, tx.Now)
+		if bad != nil {
+			return bad
+		}
+		if row = after; row.State == before.State {
+			return nil
+		}
+		return j.settle(tx, audit.Reconciled, row, "")
+	})
+	if err != nil {
+		return invocation.Row{}, err
+	}
+	return row, nil
+}

@@ -1,0 +1,171 @@
+// Package journal has the verbs of a call's life: reserve, mark, settle, look
+// up, run a built-in, and what the owner does with journalled calls.
+//
+// Each verb is one transaction: it loads the facts, has authority decide, and
+// writes what was decided (product page, "Authority"). Every attempt leaves
+// exactly one row in the trail: an executed one in the commit that has its
+// outcome, a replay or a denial without being waited for (invariant I63).
+// Nothing here dispatches or repeats anything. A Journal is safe for concurrent
+// use.
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/stewardhost/steward/internal/adapters/store/ledger"
+	"github.com/stewardhost/steward/internal/adapters/store/record"
+	"github.com/stewardhost/steward/internal/domain/pool/audit"
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/confirmation"
+	"github.com/stewardhost/steward/internal/domain/pool/contract"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/means/sqldb"
+)
+
+// Journal holds the verbs.
+type Journal struct {
+	ledger      *ledger.Ledger
+	definitions *record.Definitions
+}
+
+// New returns the verbs over a ledger.
+func New(l *ledger.Ledger, d *record.Definitions) *Journal { return &Journal{l, d} }
+
+const (
+	resourceByAlias = "SELECT r.resource FROM resources r WHERE r.owner = $1 AND r.alias = $2 AND r.alias <> ''"
+	resolveMethod   = "SELECT m.contract, m.document_digest, m.definition, m.binding, m.state, m.reason FROM methods m " +
+		"WHERE m.owner = $1 AND m.resource = $2 AND m.contract = $3 AND m.method = $4"
+	resolveAnyContract = "SELECT m.contract, m.document_digest, m.definition, m.binding, m.state, m.reason FROM methods m " +
+		"WHERE m.owner = $1 AND m.resource = $2 AND m.contract >= $3 AND m.method = $4 ORDER BY m.contract LIMIT 1"
+
+	newestDoubt = "SELECT " + record.InvocationColumns + " FROM invocations i WHERE i.owner = $1 AND i.client = $2 AND i.input = $3 " +
+		"AND i.state = 'indeterminate' ORDER BY i.settled_at DESC, i.tx DESC LIMIT 1"
+	pendingQuestions = "SELECT " + record.ConfirmationColumns + " FROM confirmations q WHERE q.owner = $1 AND q.client = $2 AND q.input = $3 " +
+		"AND q.state IN ('open', 'approved') ORDER BY q.asked_at, q.confirmation"
+	openQuestions = "SELECT COUNT(*) FROM confirmations q WHERE q.owner = $1 AND q.state = 'open'"
+)
+
+// Resolve reads a method without authorizing anything; false if there is none.
+func (j *Journal) Resolve(ctx context.Context, owner id.Owner, ref invocation.Reference) (out invocation.Resolved, found bool, err error) {
+	query := resolveMethod
+	if ref.Contract == "" {
+		query = resolveAnyContract
+	}
+	if contract.CheckMethodID(ref.Method) != nil || ref.Contract != "" && contract.CheckURL(ref.Contract) != nil {
+		return out, false, nil
+	}
+	err = j.ledger.Read(ctx, func(tx *ledger.Tx) error {
+		t, m := &out.Target, &out.Method
+		if t.Resource, err = j.resource(tx.Tx, owner, ref.Resource); err != nil {
+			return err
+		}
+		var definition, binding []byte
+		found, err = tx.One(query, []any{owner.String(), t.Resource.String(), ref.Contract, ref.Method}, record.Word(&m.Contract),
+			record.Text(&m.Document), &definition, &binding, record.Word(&m.State), record.Word(&m.Reason))
+		if err != nil || !found {
+			return err
+		}
+		t.Contract, t.Method = m.Contract, ref.Method
+		m.Definition, m.Binding, err = record.DecodeMethod(ref.Method, definition, binding)
+		return err
+	})
+	if err != nil || !found {
+		return invocation.Resolved{}, false, err
+	}
+	return out, true, nil
+}
+
+// resource gives the id that a reference names; one that names nothing is zero.
+func (j *Journal) resource(tx *sqldb.Tx, owner id.Owner, ref string) (id.Resource, error) {
+	if which, err := id.Parse[id.Resource](ref); err == nil {
+		return which, nil
+	}
+	var which id.Resource
+	if !resource.Readable(ref) {
+		return which, nil
+	}
+	_, err := tx.One(resourceByAlias, []any{owner.String(), ref}, record.Text(&which))
+	return which, err
+}
+
+// facts loads what a decision about a call looks at.
+func (j *Journal) facts(tx *ledger.Tx, c authority.Call) (authority.CallFacts, error) {
+	s, err := j.definitions.CallStanding(tx.Tx, c.Caller, c.Target, c.Tx, c.Input, tx.Now)
+	f := authority.CallFacts{Standing: s.Standing}
+	if err == nil && s.Known {
+		f.Row, err = record.InvocationByTx(tx.Tx, c.Caller.Owner, c.Caller.Client, c.Tx)
+	}
+	if err == nil && s.InDoubt {
+		f.Held, err = record.OneInvocation(tx.Tx, newestDoubt, c.Caller.Owner.String(), c.Caller.Client.String(), c.Input.String())
+	}
+	if err != nil || s.Grant == nil || !s.Grant.Asks() {
+		return f, err
+	}
+	rows, err := tx.Query(pendingQuestions, c.Caller.Owner.String(), c.Caller.Client.String(), c.Input.String())
+	f.Confirmations, err = sqldb.Collect(rows, err, func(rows *sql.Rows) (confirmation.Row, error) { return record.ScanConfirmation(rows) })
+	if err != nil {
+		return f, err
+	}
+	_, err = tx.One(openQuestions, []any{c.Caller.Owner.String()}, &f.OpenQuestions)
+	return f, err
+}
+
+// decided is what came of a decision inside its transaction. A refusal that was
+// recorded there needs no other row in the trail.
+type decided struct {
+	authority.CallChanges
+	refusal *fault.Fault
+}
+
+// decide loads, decides and writes everything but the row itself.
+func (j *Journal) decide(tx *ledger.Tx, c authority.Call) (d decided, err error) {
+	f, err := j.facts(tx, c)
+	if err != nil {
+		return d, err
+	}
+	ch, bad := authority.DecideCall(f, c, tx.Now)
+	d.CallChanges = ch
+	if bad != nil && ch.Ask == nil {
+		return d, bad
+	}
+	if bad != nil {
+		if err := record.AddConfirmation(tx.Tx, *ch.Ask); err != nil {
+			return d, err
+		}
+		if _, err := tx.Audit(denial(c.Caller, ch.Ask.ID.String(), bad)); err != nil {
+			return d, err
+		}
+		d.refusal = bad
+		return d, tx.Refuse(bad)
+	}
+	for _, q := range f.Confirmations {
+		if q.ID == ch.Use && !ch.Use.IsZero() {
+			q.State, q.UsedBy = confirmation.Used, c.Tx
+			err = record.MoveConfirmation(tx.Tx, q)
+		}
+	}
+	return d, err
+}
+
+// denial is the row of the trail about a refused attempt.
+func denial(c authority.Caller, subject string, err error) audit.Entry {
+	return audit.Entry{Owner: c.Owner, Client: c.Client, Kind: audit.Denied, Subject: subject, Detail: string(fault.From(err).Code)}
+}
+
+// deny records a refused attempt without waiting for it, unless the commit that
+// refused it has done so.
+func (j *Journal) deny(c authority.Caller, which id.Tx, err error, recorded *fault.Fault) {
+	if recorded == nil || !errors.Is(err, recorded) {
+		j.ledger.Later(denial(c, which.String(), err))
+	}
+}
+
+// replayed records that an answer was given again.
+func (j *Journal) replayed(c authority.Caller, r invocation.Row) {
+	j.ledger.Later(audit.Entry{Owner: c.Owner, Client: c.Client, Kind: audit.Replayed, Subject: r.ID.String(), Detail: string(r.State)})
+}

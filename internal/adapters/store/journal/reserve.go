@@ -1,0 +1,87 @@
+package journal
+
+import (
+	"context"
+
+	"github.com/stewardhost/steward/internal/adapters/store/ledger"
+	"github.com/stewardhost/steward/internal/adapters/store/record"
+	"github.com/stewardhost/steward/internal/domain/pool/audit"
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/ground/fault"
+)
+
+// Reserve decides about a call and writes its row. A fault means that nothing
+// may be dispatched; a refusal may have put a question to the owner.
+func (j *Journal) Reserve(ctx context.Context, c authority.Call) (authority.CallChanges, error) {
+	var d decided
+	err := j.ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+		if d, err = j.decide(tx, c); err != nil || d.refusal != nil {
+			return err
+		}
+		switch {
+		case d.Action == authority.Replay:
+			return nil
+		case d.Taken:
+			return record.RetakeInvocation(tx.Tx, d.Row)
+		}
+		return record.AddInvocation(tx.Tx, d.Row, audit.Entry{})
+	})
+	if err != nil {
+		j.deny(c.Caller, c.Tx, err, d.refusal)
+		return authority.CallChanges{}, err
+	}
+	if d.Action == authority.Replay {
+		j.replayed(c.Caller, d.Row)
+	}
+	return d.CallChanges, nil
+}
+
+// Mark sets the dispatch mark on a reserved row after another look at live
+// authority. Without it the row becomes not_dispatched.
+func (j *Journal) Mark(ctx context.Context, c authority.Caller, a authority.Attempt) (invocation.Row, error) {
+	var row invocation.Row
+	var refusal *fault.Fault
+	err := j.ledger.Write(ctx, func(tx *ledger.Tx) error {
+		refusal = nil
+		before, err := j.attempted(tx, c, a)
+		if err != nil {
+			return err
+		}
+		s, err := j.definitions.Standing(tx.Tx, c, before.Target, tx.Now)
+		if err != nil {
+			return err
+		}
+		after, bad := authority.DecideMark(s, before, c, a, tx.Now)
+		row = after
+		switch {
+		case bad == nil:
+			return record.MarkInvocation(tx.Tx, row)
+		case after.State == before.State:
+			return bad
+		}
+		refusal = bad
+		if err := j.settle(tx, audit.Called, row, ""); err != nil {
+			return err
+		}
+		return tx.Refuse(bad)
+	})
+	if err != nil {
+		j.deny(c, a.Tx, err, refusal)
+		return invocation.Row{}, err
+	}
+	return row, nil
+}
+
+// attempted loads the row that an attempt is about. Where there is none, no
+// decision about the zero row can succeed.
+func (j *Journal) attempted(tx *ledger.Tx, c authority.Caller, a authority.Attempt) (invocation.Row, error) {
+	if a.Owner != c.Owner || a.Client != c.Client {
+		return invocation.Row{}, fault.New(fault.Conflict, "the attempt is another caller's")
+	}
+	r, err := record.InvocationByTx(tx.Tx, a.Owner, a.Client, a.Tx)
+	if err != nil || r == nil {
+		return invocation.Row{}, err
+	}
+	return *r, nil
+}

@@ -1,0 +1,168 @@
+// Package ledger is what every verb of the store stands on: the database, the
+// process's place in it (a node and an epoch), a clock that never goes back
+// behind what is stored, and the audit trail.
+//
+// Write gives one transaction that is durable when it returns without an error.
+// A job of it may run more than once, so it is a function of the database, its
+// own command and the time that it is given. Rows of the trail that a job adds
+// are durable together with what they tell of; Later adds rows that nobody waits
+// for, in bounded memory, and what cannot be kept is counted and told by a row
+// of its own. Faults that a job returns are decisions and come back unchanged;
+// those of the database are Unavailable or Internal. A Ledger is safe for
+// concurrent use; a Tx is not.
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/pool/audit"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/means/sqldb"
+)
+
+// Ledger is an open store, without its verbs.
+type Ledger struct {
+	db      *sqldb.DB
+	node    id.Node
+	epoch   int64
+	clock   *clock
+	trail   *trail
+	notices *notices
+}
+
+const (
+	newestEpoch = "SELECT node, epoch, started_at FROM nodes ORDER BY started_at DESC, epoch DESC LIMIT 1"
+	lastEpoch   = "SELECT COALESCE(MAX(epoch), 0) FROM nodes WHERE node = $1"
+	endEpochs   = "UPDATE nodes SET ended_at = $1 WHERE ended_at = 0"
+	beginEpoch  = "INSERT INTO nodes (node, epoch, started_at, ended_at) VALUES ($1, $2, $3, 0)"
+	lastTimes   = "SELECT COALESCE(MAX(reserved_at), 0), COALESCE(MAX(dispatched_at), 0) FROM invocations WHERE state IN ('reserved', 'dispatching')"
+)
+
+// Begin starts the node's next epoch: all others are over, since only one
+// process can have the database open, and the trail's new chain is anchored in
+// the last one. The ledger owns the database from here on.
+func Begin(ctx context.Context, db *sqldb.DB, node id.Node, now func() time.Time) (*Ledger, error) {
+	l := &Ledger{db: db, node: node, clock: &clock{wall: now}}
+	l.trail = &trail{node: node}
+	err := db.Write(ctx, func(stx *sqldb.Tx) error {
+		floor, err := lastMoment(stx)
+		if err != nil {
+			return err
+		}
+		l.clock.raise(floor)
+		tx := &Tx{Tx: stx, Now: l.clock.take(), ledger: l}
+		if _, err := tx.One(lastEpoch, []any{node.String()}, &l.epoch); err != nil {
+			return err
+		}
+		before, _, err := readHead(stx, node, l.epoch)
+		if err != nil {
+			return err
+		}
+		l.epoch++
+		l.trail.begin(l.epoch)
+		if _, err := tx.Exec(endEpochs, tx.Now.UnixMilli()); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(beginEpoch, node.String(), l.epoch, tx.Now.UnixMilli()); err != nil {
+			return err
+		}
+		_, err = tx.Audit(audit.Entry{Kind: audit.Anchor, Subject: node.String(), Detail: before.Hash.String()})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.notices = newNotices(l)
+	return l, nil
+}
+
+// lastMoment is the latest time that the store holds. Times grow along each
+// chain of the trail, every outcome has its row there, and what has no outcome
+// yet is in an index of its own.
+func lastMoment(tx *sqldb.Tx) (time.Time, error) {
+	var node string
+	var epoch, started, reserved, dispatched int64
+	found, err := tx.One(newestEpoch, nil, &node, &epoch, &started)
+	if err != nil || !found {
+		return time.Time{}, err
+	}
+	if _, err := tx.One(lastTimes, nil, &reserved, &dispatched); err != nil {
+		return time.Time{}, err
+	}
+	last := time.UnixMilli(max(started, reserved, dispatched)).UTC()
+	of, err := id.Parse[id.Node](node)
+	if err != nil {
+		return time.Time{}, err
+	}
+	head, found, err := readHead(tx, of, epoch)
+	if found && head.At.After(last) {
+		last = head.At
+	}
+	return last, err
+}
+
+// Node names the store of identity that this process speaks for.
+func (l *Ledger) Node() id.Node { return l.node }
+
+// Epoch counts the node's processes; it is this one's.
+func (l *Ledger) Epoch() int64 { return l.epoch }
+
+// DB gives the database, for its counts and its fence.
+func (l *Ledger) DB() *sqldb.DB { return l.db }
+
+// Now is the store's time for what only reads.
+func (l *Ledger) Now() time.Time { return l.clock.now() }
+
+// Tx is one transaction of a verb. Now is the time of the whole verb, in UTC and
+// whole milliseconds, and never before a time that the store holds.
+type Tx struct {
+	*sqldb.Tx
+	Now     time.Time
+	ledger  *Ledger
+	last    audit.Entry
+	refused *fault.Fault
+}
+
+// Refuse makes Write return the fault and yet keeps what the job wrote, where a
+// refusal has something to record.
+func (tx *Tx) Refuse(f *fault.Fault) error {
+	tx.refused = f
+	return nil
+}
+
+// Write runs a job as one transaction, durable when it returns without a fault
+// or with one that was given to Refuse.
+func (l *Ledger) Write(ctx context.Context, job func(*Tx) error) error {
+	var done *Tx
+	err := l.db.Write(ctx, func(stx *sqldb.Tx) error {
+		done = &Tx{Tx: stx, Now: l.clock.take(), ledger: l}
+		return job(done)
+	})
+	if err != nil {
+		return err
+	}
+	l.trail.confirm(done.last)
+	if done.refused != nil {
+		return done.refused
+	}
+	return nil
+}
+
+// Read runs a job on one snapshot; it must not write.
+func (l *Ledger) Read(ctx context.Context, job func(*Tx) error) error {
+	return l.db.Read(ctx, func(stx *sqldb.Tx) error {
+		return job(&Tx{Tx: stx, Now: l.clock.now(), ledger: l})
+	})
+}
+
+// Close writes the rows of the trail that nobody waited for and closes the
+// database.
+func (l *Ledger) Close() error {
+	err := l.notices.close()
+	if cerr := l.db.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}

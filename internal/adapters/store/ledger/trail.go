@@ -1,0 +1,116 @@
+package ledger
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/pool/audit"
+	"github.com/stewardhost/steward/internal/ground/digest"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/means/sqldb"
+)
+
+// trail appends to the chain of this process.
+//
+// head is what the writer appended last. It is a guess: the transaction that it
+// was appended in may have been rolled back, or somebody may have cut the table.
+// So a row is only added behind its predecessor as it stands in the table. When
+// that is gone the table's own last row takes its place, but never one before
+// the confirmed row: that one was durable, and if it is missing now, the gap
+// must stay visible.
+type trail struct {
+	node      id.Node
+	epoch     int64
+	head      audit.Entry // of the writer's goroutine
+	confirmed atomic.Pointer[audit.Entry]
+}
+
+const (
+	entryColumns = "node, epoch, seq, at, owner, client, kind, subject, detail, count, prev, hash"
+
+	// The selection of the predecessor costs less than reading the head first.
+	appendBehind = "INSERT INTO audit (" + entryColumns + ") " +
+		"SELECT a.node, a.epoch, CAST($4 AS BIGINT), CAST($5 AS BIGINT), $6, $7, $8, $9, $10, CAST($11 AS BIGINT), a.hash, $12 " +
+		"FROM audit a WHERE a.node = $1 AND a.epoch = $2 AND a.seq = $3 AND a.hash = $13 ON CONFLICT DO NOTHING"
+	appendAnyway = "INSERT INTO audit (" + entryColumns + ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+	headOfEpoch  = "SELECT seq, at, hash FROM audit WHERE node = $1 AND epoch = $2 ORDER BY seq DESC LIMIT 1"
+)
+
+func (t *trail) begin(epoch int64) { t.epoch, t.head = epoch, audit.Entry{} }
+
+// Audit adds a row to the trail in this transaction and returns it with its
+// place. Node, epoch, time and place are the ledger's; a zero count is 1.
+func (tx *Tx) Audit(e audit.Entry) (audit.Entry, error) {
+	t := tx.ledger.trail
+	e.Node, e.Epoch, e.At = t.node, t.epoch, tx.Now
+	if e.Count == 0 {
+		e.Count = 1
+	}
+	linked := audit.Link(t.head, e)
+	added := int64(0)
+	if t.head.Seq > 0 {
+		var err error
+		added, err = tx.Exec(appendBehind, t.node.String(), t.epoch, t.head.Seq, linked.Seq, e.At.UnixMilli(), e.Owner.String(),
+			e.Client.String(), string(e.Kind), e.Subject, e.Detail, e.Count, linked.Hash.String(), t.head.Hash.String())
+		if err != nil {
+			return audit.Entry{}, err
+		}
+	}
+	if added == 0 {
+		base, err := t.base(tx.Tx)
+		if err != nil {
+			return audit.Entry{}, err
+		}
+		linked = audit.Link(base, e)
+		if _, err := tx.Exec(appendAnyway, t.node.String(), t.epoch, linked.Seq, e.At.UnixMilli(), e.Owner.String(), e.Client.String(),
+			string(e.Kind), e.Subject, e.Detail, e.Count, linked.Prev.String(), linked.Hash.String()); err != nil {
+			return audit.Entry{}, err
+		}
+	}
+	t.head, tx.last = linked, linked
+	return linked, nil
+}
+
+// base is the row that the next one stands behind.
+func (t *trail) base(tx *sqldb.Tx) (audit.Entry, error) {
+	last, _, err := readHead(tx, t.node, t.epoch)
+	if err != nil {
+		return audit.Entry{}, err
+	}
+	if c := t.confirmed.Load(); c != nil && (c.Seq > last.Seq || c.Seq == last.Seq && c.Hash != last.Hash) {
+		return *c, nil
+	}
+	return last, nil
+}
+
+// confirm notes a row whose commit was durable.
+func (t *trail) confirm(e audit.Entry) {
+	for e.Seq > 0 {
+		old := t.confirmed.Load()
+		if old != nil && old.Seq >= e.Seq || t.confirmed.CompareAndSwap(old, &e) {
+			return
+		}
+	}
+}
+
+// Confirmed is a row of this process's chain that was durable when asked; every
+// later snapshot must hold it.
+func (l *Ledger) Confirmed() audit.Entry {
+	if c := l.trail.confirmed.Load(); c != nil {
+		return *c
+	}
+	return audit.Entry{}
+}
+
+// readHead reads place, time and hash of an epoch's last row.
+func readHead(tx *sqldb.Tx, node id.Node, epoch int64) (e audit.Entry, found bool, err error) {
+	var at int64
+	var hash string
+	found, err = tx.One(headOfEpoch, []any{node.String(), epoch}, &e.Seq, &at, &hash)
+	if err != nil || !found {
+		return audit.Entry{}, false, err
+	}
+	e.Node, e.Epoch, e.At = node, epoch, time.UnixMilli(at).UTC()
+	e.Hash, err = digest.Parse(hash)
+	return e, true, err
+}

@@ -1,0 +1,115 @@
+package record
+
+import (
+	"database/sql"
+	"encoding"
+
+	"github.com/stewardhost/steward/internal/domain/pool/audit"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/means/sqldb"
+)
+
+// InvocationColumns are those of ScanInvocation, of the table named i.
+const InvocationColumns = "i.invocation, i.owner, i.client, i.tx, i.resource, i.contract, i.method, i.request, i.input, i.grant_id, " +
+	"i.revision, i.classes, i.state, i.node, i.epoch, i.attempt, i.reserved_at, i.dispatched_at, i.deadline_at, i.settled_at, " +
+	"i.code, i.message, i.reason, i.effects, i.result, i.version, i.detail, i.reconciled_by, i.reconciled_at"
+
+const (
+	invocationByTx = "SELECT " + InvocationColumns + " FROM invocations i WHERE i.owner = $1 AND i.client = $2 AND i.tx = $3"
+	invocationByID = "SELECT " + InvocationColumns + " FROM invocations i WHERE i.owner = $1 AND i.invocation = $2"
+
+	addInvocation = "INSERT INTO invocations (owner, client, tx, invocation, resource, contract, method, request, input, grant_id, " +
+		"revision, classes, state, node, epoch, attempt, reserved_at, dispatched_at, deadline_at, settled_at, " +
+		"code, message, reason, effects, result, version, detail, reconciled_by, reconciled_at, told_node, told_epoch, told_seq) VALUES (" +
+		"$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, " +
+		"$21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32)"
+
+	// The next take-up of a row that was not dispatched.
+	retakeInvocation = "UPDATE invocations SET resource = $4, contract = $5, method = $6, request = $7, input = $8, grant_id = $9, " +
+		"revision = $10, classes = $11, state = $12, node = $13, epoch = $14, attempt = $15, reserved_at = $16, dispatched_at = $17, " +
+		"deadline_at = $18, settled_at = $19, code = $20, message = $21, reason = $22, effects = $23, result = $24, version = $25, " +
+		"detail = $26 WHERE owner = $1 AND client = $2 AND tx = $3"
+
+	markInvocation = "UPDATE invocations SET state = $4, dispatched_at = $5 WHERE owner = $1 AND client = $2 AND tx = $3"
+
+	settleInvocation = "UPDATE invocations SET state = $4, dispatched_at = $5, settled_at = $6, code = $7, message = $8, reason = $9, " +
+		"effects = $10, result = $11, version = $12, detail = $13, reconciled_by = $14, reconciled_at = $15, " +
+		"told_node = $16, told_epoch = $17, told_seq = $18 WHERE owner = $1 AND client = $2 AND tx = $3"
+)
+
+func invocationFields(r *invocation.Row, text func(encoding.TextUnmarshaler) sql.Scanner) []any {
+	return []any{text(&r.ID), text(&r.Owner), text(&r.Client), text(&r.Tx), text(&r.Target.Resource), Word(&r.Target.Contract),
+		Word(&r.Target.Method), text(&r.Request), text(&r.Input), text(&r.Grant), text(&r.Revision), text(&r.Classes), Word(&r.State),
+		text(&r.Node), Number(&r.Epoch), Number(&r.Attempt), Moment(&r.ReservedAt), Moment(&r.DispatchedAt), Moment(&r.DeadlineAt),
+		Moment(&r.SettledAt), Word(&r.Outcome.Code), Word(&r.Outcome.Text), Word(&r.Outcome.Reason), Word(&r.Outcome.Effects),
+		&r.Outcome.Result, Word(&r.Outcome.Version), Word(&r.Outcome.Detail), Word(&r.Reconciled.By), Moment(&r.Reconciled.At)}
+}
+
+// ScanInvocation reads a row of InvocationColumns; more destinations follow it.
+func ScanInvocation(rows *sql.Rows, more ...any) (r invocation.Row, err error) {
+	err = rows.Scan(append(invocationFields(&r, Text), more...)...)
+	return r, err
+}
+
+// ScanClaimedInvocation is ScanInvocation for a row that may have been tampered
+// with.
+func ScanClaimedInvocation(rows *sql.Rows, more ...any) (r invocation.Row, err error) {
+	err = rows.Scan(append(invocationFields(&r, Claimed), more...)...)
+	return r, err
+}
+
+// InvocationByTx reads the row of a client's tx, nil if there is none.
+func InvocationByTx(tx *sqldb.Tx, owner id.Owner, client id.Client, which id.Tx) (*invocation.Row, error) {
+	return OneInvocation(tx, invocationByTx, owner.String(), client.String(), which.String())
+}
+
+// InvocationByID reads a row of the owner's, nil if there is none.
+func InvocationByID(tx *sqldb.Tx, owner id.Owner, which id.Invocation) (*invocation.Row, error) {
+	return OneInvocation(tx, invocationByID, owner.String(), which.String())
+}
+
+// OneInvocation reads the at most one row of InvocationColumns that a query gives,
+// nil if there is none.
+func OneInvocation(tx *sqldb.Tx, query string, args ...any) (*invocation.Row, error) {
+	var r invocation.Row
+	found, err := tx.One(query, args, invocationFields(&r, Text)...)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// AddInvocation writes a new row. Told is the row of the trail that has its
+// outcome, zero while it has none.
+func AddInvocation(tx *sqldb.Tx, r invocation.Row, told audit.Entry) error {
+	o := r.Outcome
+	return one(tx.Exec(addInvocation, r.Owner.String(), r.Client.String(), r.Tx.String(), r.ID.String(), r.Target.Resource.String(),
+		r.Target.Contract, r.Target.Method, r.Request.String(), r.Input.String(), r.Grant.String(), r.Revision.String(),
+		r.Classes.String(), string(r.State), r.Node.String(), r.Epoch, r.Attempt, Millis(r.ReservedAt), Millis(r.DispatchedAt),
+		Millis(r.DeadlineAt), Millis(r.SettledAt), string(o.Code), o.Text, o.Reason, string(o.Effects), o.Result, o.Version, o.Detail,
+		r.Reconciled.By, Millis(r.Reconciled.At), told.Node.String(), told.Epoch, told.Seq))
+}
+
+// RetakeInvocation writes the next attempt over a row that was not dispatched.
+func RetakeInvocation(tx *sqldb.Tx, r invocation.Row) error {
+	o := r.Outcome
+	return one(tx.Exec(retakeInvocation, r.Owner.String(), r.Client.String(), r.Tx.String(), r.Target.Resource.String(),
+		r.Target.Contract, r.Target.Method, r.Request.String(), r.Input.String(), r.Grant.String(), r.Revision.String(),
+		r.Classes.String(), string(r.State), r.Node.String(), r.Epoch, r.Attempt, Millis(r.ReservedAt), Millis(r.DispatchedAt),
+		Millis(r.DeadlineAt), Millis(r.SettledAt), string(o.Code), o.Text, o.Reason, string(o.Effects), o.Result, o.Version, o.Detail))
+}
+
+// MarkInvocation writes the dispatch mark.
+func MarkInvocation(tx *sqldb.Tx, r invocation.Row) error {
+	return one(tx.Exec(markInvocation, r.Owner.String(), r.Client.String(), r.Tx.String(), string(r.State), Millis(r.DispatchedAt)))
+}
+
+// SettleInvocation writes an outcome, or how a doubt ended, and the row of the
+// trail that has it.
+func SettleInvocation(tx *sqldb.Tx, r invocation.Row, told audit.Entry) error {
+	o := r.Outcome
+	return one(tx.Exec(settleInvocation, r.Owner.String(), r.Client.String(), r.Tx.String(), string(r.State), Millis(r.DispatchedAt),
+		Millis(r.SettledAt), string(o.Code), o.Text, o.Reason, string(o.Effects), o.Result, o.Version, o.Detail, r.Reconciled.By,
+		Millis(r.Reconciled.At), told.Node.String(), told.Epoch, told.Seq))
+}
