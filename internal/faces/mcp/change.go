@@ -140,13 +140,12 @@ func (d *Door) end(a *app) {
 	for s := range a.streams {
 		s.cancel()
 	}
-	seats := make([]*seat, 0, len(a.seats))
-	for _, s := range a.seats {
-		seats = append(seats, s)
-	}
+	seats := a.seats
+	a.seats = make(map[string]*seat)
+	d.held -= len(seats)
 	d.mu.Unlock()
 	for _, s := range seats {
-		d.close(a, s)
+		s.session.Close()
 	}
 }
 
