@@ -104,6 +104,7 @@ var notBanned = map[string]string{
 // excused lists files that bans do not bind, with the reason.
 var excused = map[string]string{
 	"internal/ground/failpoint/on.go": "built with the tag failpoints only, for the suites that kill the process",
+	"internal/faces/demo/process.go":  "the demo types the commands that a person types",
 }
 
 // jsonV1 lists the folders that may use encoding/json, which takes the last of
@@ -123,7 +124,7 @@ type home struct {
 
 var homes = []home{
 	{"github.com/go-json-experiment/json", []string{"internal/ground"}, "strict JSON and canonical form, behind ground"},
-	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/faces/mcp", "cmd", "examples"}, "server side of MCP"},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/faces/mcp", "internal/faces/demo", "examples"}, "server side of MCP, the demo's client"},
 	{"github.com/spf13/cobra", []string{"internal/faces/cli", "cmd"}, "the command line"},
 	{"github.com/pelletier/go-toml/v2", []string{"cmd"}, "configuration is read in cmd only"},
 	{"github.com/prometheus/client_golang", []string{"internal/faces/admin", "cmd"}, "metrics"},

@@ -27,19 +27,12 @@ import (
 	"github.com/stewardhost/steward/internal/ground/id"
 )
 
-// Reference names a method as a door received it. Resource is an id or one of
-// the host's aliases and is resolved inside the owner.
-type Reference struct {
-	Resource string
-	Contract string
-	Method   string
-}
-
-// Resolved is a reference as it stands in the pool; it grants nothing.
-type Resolved struct {
-	Target invocation.Target
-	Method resource.Method
-}
+// Reference names a method as a door received it, and Resolved what it stands for
+// in the pool; the domain defines both.
+type (
+	Reference = invocation.Reference
+	Resolved  = invocation.Resolved
+)
 
 // Journal is the store, as far as the port needs it. Each verb is one
 // transaction that is durable when it returns without an error; a *fault.Fault

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/means/childprocess"
+	"github.com/stewardhost/steward/internal/service/dispatch"
+	"github.com/stewardhost/steward/internal/service/importer"
+)
+
+// fleet gives the upstream connections the two shapes that services know them
+// by: something to list, and something that executes.
+type fleet struct{ *mcpupstream.Fleet }
+
+func newFleet(changed func(id.Adapter)) *fleet { return &fleet{mcpupstream.NewFleet(changed)} }
+
+// Use makes an entry known under an adapter's id.
+func (f *fleet) Use(adapter id.Adapter, e importer.Entry) error {
+	env := childprocess.BaseEnv()
+	for name, value := range e.Env {
+		env = append(env, name+"="+value)
+	}
+	f.Fleet.Use(adapter, e.Name, childprocess.Spec{Command: e.Command, Args: e.Args, Env: env, Dir: e.Dir})
+	return nil
+}
+
+// List opens the connection if needed and reads everything that it offers.
+func (f *fleet) List(ctx context.Context, adapter id.Adapter) (importer.Listed, error) {
+	client, ok := f.Client(adapter)
+	if !ok {
+		return importer.Listed{}, fault.New(fault.NotFound, "there is no such connection")
+	}
+	l, err := client.List(ctx)
+	if err != nil {
+		return importer.Listed{}, err
+	}
+	out := importer.Listed{Server: l.Server + " " + l.Version, Protocol: l.Protocol}
+	for _, t := range l.Tools {
+		out.Tools = append(out.Tools, importer.Tool{Name: t.Name, Raw: t.Raw})
+	}
+	return out, nil
+}
+
+func (f *fleet) executor(adapter id.Adapter) (dispatch.Executor, bool) {
+	client, ok := f.Client(adapter)
+	if !ok {
+		return nil, false
+	}
+	return client, true
+}

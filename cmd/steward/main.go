@@ -1,0 +1,35 @@
+// Command steward is the host, its command line, and the small programs that it
+// starts for itself. This package wires the parts together and decides nothing.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/demo"
+	"github.com/stewardhost/steward/internal/means/childprocess"
+)
+
+// version is set by the build.
+var version = "dev"
+
+func main() {
+	host := cli.Host{
+		Version: version,
+		Up:      up,
+		Demo: func(ctx context.Context, out io.Writer) error {
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			return demo.Run(ctx, demo.Options{Self: self, Out: out})
+		},
+		Hidden: map[string]func([]string) int{
+			childprocess.Verb: childprocess.Supervise,
+			"notes-server":    notesServer,
+		},
+	}
+	os.Exit(cli.Run(context.Background(), host, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/stewardhost/steward/internal/adapters/store"
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/faces/admin"
+	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/httpguard"
+	"github.com/stewardhost/steward/internal/faces/mcp"
+	"github.com/stewardhost/steward/internal/faces/rpc"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/service/access"
+	"github.com/stewardhost/steward/internal/service/builtins"
+	"github.com/stewardhost/steward/internal/service/dispatch"
+	"github.com/stewardhost/steward/internal/service/importer"
+	"github.com/stewardhost/steward/internal/service/owner"
+	"github.com/stewardhost/steward/internal/service/recovery"
+)
+
+const (
+	ownerName   = "owner"
+	drainTime   = 35 * time.Second // a little more than the longest call
+	collectAt   = 400              // percent; memory for speed, since a call leaves mostly garbage
+	adminFolder = "run"
+)
+
+// parts is one host, wired.
+type parts struct {
+	store    *store.Store
+	fleet    *fleet
+	importer *importer.Importer
+	port     *dispatch.Port
+	tools    *mcp.Door
+	owner    id.Owner
+	hand     id.Client
+	log      *slog.Logger
+}
+
+// up runs a host until ctx ends. The doors open only when every call of a dead
+// process has been classified.
+func up(ctx context.Context, o cli.UpOptions) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(collectAt)
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level(o.Quiet)}))
+	began := time.Now()
+	p, err := assemble(ctx, o.Data, log)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	web, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		return err
+	}
+	base := "http://" + web.Addr().String()
+	local, err := admin.Listen(filepath.Join(o.Data, adminFolder), log)
+	if err != nil {
+		web.Close()
+		return err
+	}
+	guard, err := httpguard.New(p.doors(log), log, httpguard.Options{})
+	if err != nil {
+		return errors.Join(err, web.Close(), local.Close())
+	}
+	host := admin.Host{Owner: p.owner, Hand: p.hand, Name: ownerName, Version: version, Node: p.store.Node(), Epoch: p.store.Epoch(),
+		StartedAt: began, Data: o.Data, Listen: []string{base}, Fenced: p.store.Fenced}
+	webServer := httpguard.NewServer(guard, log)
+	localServer := admin.NewServer(admin.New(host, p.services(), log), log)
+	ended := make(chan error, 2)
+	go func() { ended <- webServer.Serve(web) }()
+	go func() { ended <- localServer.Serve(local) }()
+	streams, endStreams := context.WithCancel(ctx)
+	quiet := make(chan struct{})
+	go func() { defer close(quiet); p.tools.Run(streams) }()
+	o.Ready(cli.Doors{Listen: []string{base}})
+	select {
+	case <-ctx.Done():
+	case err = <-ended:
+	case <-p.store.FencedCh():
+		err = p.store.Fenced()
+	}
+	endStreams()
+	<-quiet
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	return errors.Join(err, webServer.Shutdown(drain), localServer.Shutdown(drain))
+}
+
+func level(quiet bool) slog.Level {
+	if quiet {
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
+}
+
+// assemble opens the store, recovers, and builds the services.
+func assemble(ctx context.Context, folder string, log *slog.Logger) (*parts, error) {
+	s, err := store.Open(ctx, folder, store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	p := &parts{store: s, log: log}
+	if err := p.build(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *parts) build(ctx context.Context) error {
+	if _, err := recovery.Run(ctx, p.store.Recover, p.log); err != nil {
+		return err
+	}
+	seeds, err := builtins.Seeds()
+	if err != nil {
+		return err
+	}
+	if p.owner, p.hand, err = p.store.EnsureOwner(ctx, ownerName, seeds); err != nil {
+		return err
+	}
+	p.fleet = newFleet(p.relist)
+	p.importer = importer.New(p.store, p.fleet, p.log)
+	if err := p.importer.Start(ctx); err != nil {
+		return err
+	}
+	p.port = dispatch.New(p.store, p.fleet.executor, p.store.Node(), p.store.Epoch(), p.log)
+	p.tools = mcp.New(mcp.Ports{Find: p.store.FindToken, Catalog: p.store.Catalog, Call: p.port.Call},
+		mcp.Options{Version: version, Log: p.log})
+	p.store.OnChange(p.tools.Changed)
+	return nil
+}
+
+// relist merges a fresh listing of an upstream that said it had changed.
+func (p *parts) relist(adapter id.Adapter) {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	if _, err := p.importer.Refresh(ctx, p.owner, adapter); err != nil {
+		p.log.Warn("an upstream could not be listed again", "adapter", adapter.String(), "err", err)
+	}
+}
+
+func (p *parts) doors(log *slog.Logger) http.Handler {
+	mux := http.NewServeMux()
+	calls := rpc.New(access.New(p.store.FindToken, authority.ForRPC), p.port, log)
+	mux.Handle("/rpc/v1", calls)
+	mux.Handle("/rpc/v1/tx", calls)
+	mux.Handle("/mcp", p.tools)
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if p.store.Fenced() != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	return mux
+}
+
+func (p *parts) services() admin.Services {
+	return admin.Services{
+		Apps: owner.NewApps(p.store), Reviews: owner.NewReviews(p.store), Grants: owner.NewGrants(p.store),
+		Confirmations: owner.NewConfirmations(p.store), Ledger: owner.NewLedger(p.store),
+		Importer: p.importer, Port: p.port,
+	}
+}
+
+func (p *parts) close() {
+	p.fleet.Close()
+	if err := p.store.Close(); err != nil {
+		p.log.Error("the store did not close in order", "err", err)
+	}
+}
