@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -33,7 +32,7 @@ A call has a tx, which is made for you. Sending the same call again under the sa
 --tx never executes it twice: it gives the recorded answer.`,
 		Example: `  steward call notes read_note '{"title":"groceries"}'
   steward call @items put @item.json --if '{"absent":true}'`,
-		RunE: func(cmd *cobra.Command, args []string) error { return d.runCall(cmd.Context(), args, c) },
+		RunE: func(cmd *cobra.Command, args []string) error { return d.runCall(cmd, args, c) },
 	})
 	f := cmd.Flags()
 	f.StringVar(&c.tx, "tx", "", "the call's transaction; to send the same call again")
@@ -43,7 +42,7 @@ A call has a tx, which is made for you. Sending the same call again under the sa
 	return cmd
 }
 
-func (d *desk) runCall(ctx context.Context, args []string, c calling) error {
+func (d *desk) runCall(cmd *cobra.Command, args []string, c calling) error {
 	req := adminwire.Call{Tx: c.tx, Resource: args[0], Method: args[1], Ack: c.ack, DeadlineMS: c.deadline.Milliseconds()}
 	if req.Tx == "" {
 		req.Tx = id.NewTx(time.Now()).String()
@@ -57,7 +56,7 @@ func (d *desk) runCall(ctx context.Context, args []string, c calling) error {
 			return err
 		}
 	}
-	answer, err := ask(ctx, d, adminwire.CallMethod, req)
+	answer, err := ask(cmd.Context(), d, adminwire.CallMethod, req)
 	var f *fault.Fault
 	if err != nil && !errors.As(err, &f) {
 		return trouble.Unheard(err, req.Tx)
@@ -70,7 +69,7 @@ func (d *desk) runCall(ctx context.Context, args []string, c calling) error {
 	} else {
 		d.printAnswer(answer)
 	}
-	return errors.Join(err, trouble.OfAnswer(answer))
+	return errors.Join(err, trouble.OfAnswer(answer, hints(cmd)))
 }
 
 func (d *desk) printAnswer(a adminwire.Answer) {

@@ -67,5 +67,5 @@ func Run(ctx context.Context, h Host, args []string, stdin io.Reader, stdout, st
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return d.conclude(root.ExecuteContext(ctx))
+	return d.conclude(root.ExecuteContextC(ctx))
 }

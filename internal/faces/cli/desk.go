@@ -84,6 +84,7 @@ func (d *desk) noSuchVerb(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	next := helpOf(cmd)
+	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		next = cmd.CommandPath() + " " + near[0]
 	}
@@ -163,19 +164,32 @@ func show[Rep any](d *desk, rep Rep, human func(Rep)) error {
 	return nil
 }
 
-// conclude tells the trouble, if any, and gives the exit code.
-func (d *desk) conclude(err error) int {
+// conclude tells the trouble of a command, if any, and gives the exit code.
+func (d *desk) conclude(cmd *cobra.Command, err error) int {
 	if err == nil {
 		return trouble.Done
 	}
-	t := trouble.Of(err, nextStatus)
-	if t.What != "" {
-		fmt.Fprintf(d.err, "error: %s\n", paper.Line(t.What))
-	}
-	if t.Next != "" {
-		fmt.Fprintf(d.err, "next: %s\n", paper.Line(d.here(t.Next)))
-	}
+	t := trouble.Of(err, hints(cmd))
+	fmt.Fprintf(d.err, "error: %s\nnext: %s\n", paper.Line(t.What), paper.Line(d.here(t.Next)))
 	return t.Exit
+}
+
+// looks is the annotation that names what shows the things a command is about,
+// where its own noun has no list of them.
+const looks = "looks"
+
+func hints(cmd *cobra.Command) trouble.Hints {
+	h := trouble.Hints{List: "steward resources list", Help: helpOf(cmd)}
+	if look := cmd.Annotations[looks]; look != "" {
+		h.List = look
+	} else if cmd.HasParent() {
+		for _, verb := range cmd.Parent().Commands() {
+			if verb.Name() == "list" {
+				h.List = verb.CommandPath()
+			}
+		}
+	}
+	return h
 }
 
 // here makes a command of ours work for the folder that this one was told.

@@ -44,7 +44,8 @@ func (d *desk) addGrants() *cobra.Command {
 		Long: `Gives an app a row for each named method: all of them or none. There is no
 wildcard; a method that comes later is not granted. A row holds for the method
 as you approved it, and stops when the definition changes.`,
-		Example: "  steward grants add assistant notes read_note write_note\n  steward grants add assistant notes send_note --confirm always --expires 7d",
+		Annotations: map[string]string{looks: "steward apps list, and steward resources list"},
+		Example:     "  steward grants add assistant notes read_note write_note\n  steward grants add assistant notes send_note --confirm always --expires 7d",
 	})
 	cmd.Flags().StringVar(&confirm, "confirm", "by_effect", "when a call asks you afresh: always, never, or by_effect, which asks for communicate and spend")
 	cmd.Flags().StringVar(&expires, "expires", "", "when the rows end: 30d, 12h or 2027-01-31; never if left out")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -127,16 +126,16 @@ func (d *desk) remove(ctx context.Context, server string) error {
 
 func (d *desk) plan(ctx context.Context, i importing, servers []mcpfile.Located) error {
 	parts := make([]adminwire.Plan, len(servers))
-	failed, err := d.each(servers, func(n int, one adminwire.Import) (err error) {
+	failed, err := mcpfile.Each(servers, d.starting, func(n int, one adminwire.Import) (err error) {
 		parts[n], err = ask(ctx, d, adminwire.ImportPlan, one)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	all := adminwire.Plan{Tools: []adminwire.PlannedTool{}, Failed: failed}
-	for _, p := range parts {
-		all.Tools, all.Failed = append(all.Tools, p.Tools...), append(all.Failed, p.Failed...)
+	all := adminwire.Plan{Tools: []adminwire.PlannedTool{}}
+	for n, p := range parts {
+		all.Tools, all.Failed = append(all.Tools, p.Tools...), append(all.Failed, mcpfile.Joined(failed[n], p.Failed)...)
 	}
 	err = show(d, all, func(p adminwire.Plan) {
 		if len(p.Tools) > 0 {
@@ -150,16 +149,16 @@ func (d *desk) plan(ctx context.Context, i importing, servers []mcpfile.Located)
 
 func (d *desk) stage(ctx context.Context, i importing, servers []mcpfile.Located) error {
 	parts := make([]adminwire.Imported, len(servers))
-	failed, err := d.each(servers, func(n int, one adminwire.Import) (err error) {
+	failed, err := mcpfile.Each(servers, d.starting, func(n int, one adminwire.Import) (err error) {
 		parts[n], err = ask(ctx, d, adminwire.ImportAdd, one)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	all := adminwire.Imported{Reviews: []adminwire.Review{}, Failed: failed}
-	for _, p := range parts {
-		all.Reviews, all.Failed = append(all.Reviews, p.Reviews...), append(all.Failed, p.Failed...)
+	all := adminwire.Imported{Reviews: []adminwire.Review{}}
+	for n, p := range parts {
+		all.Reviews, all.Failed = append(all.Reviews, p.Reviews...), append(all.Failed, mcpfile.Joined(failed[n], p.Failed)...)
 	}
 	err = show(d, all, func(done adminwire.Imported) {
 		if len(done.Reviews) > 0 {
@@ -178,39 +177,7 @@ func (d *desk) nextReviews(reviews ...adminwire.Review) {
 	}
 }
 
-// atOnce bounds the servers that are started at the same time.
-const atOnce = 4
-
-// each does something with every server, a few at a time. A refusal is that
-// server's alone; the error is of the way to the host.
-func (d *desk) each(servers []mcpfile.Located, do func(n int, one adminwire.Import) error) ([]adminwire.FailedServer, error) {
-	errs := make([]error, len(servers))
-	gate := make(chan struct{}, atOnce)
-	var wg sync.WaitGroup
-	for n, s := range servers {
-		if s.Fault != nil {
-			errs[n] = s.Fault
-			continue
-		}
-		gate <- struct{}{}
-		d.progress("%s: starting it and listing its tools", s.Server.Name)
-		wg.Go(func() {
-			errs[n] = do(n, adminwire.Import{Servers: []adminwire.Server{s.Server}})
-			<-gate
-		})
-	}
-	wg.Wait()
-	var failed []adminwire.FailedServer
-	for n, err := range errs {
-		var f *fault.Fault
-		if errors.As(err, &f) {
-			errs[n] = nil
-			failed = append(failed, adminwire.FailedServer{Server: servers[n].Server.Name, Error: adminwire.Error{
-				Code: string(f.Code), Message: f.Text, Retry: string(f.Row().Retry), Details: f.Details}})
-		}
-	}
-	return failed, errors.Join(errs...)
-}
+func (d *desk) starting(server string) { d.progress("%s: starting it and listing its tools", server) }
 
 // failures names the servers that failed, with what they said themselves.
 func (d *desk) failures(i importing, failed []adminwire.FailedServer, of int) error {

@@ -108,7 +108,7 @@ func (d *desk) printCall(call adminwire.Invocation) {
 
 func (d *desk) reconcile() *cobra.Command {
 	cmd := d.withJSON(&cobra.Command{
-		Use: "reconcile CALL happened|did-not|give-up", Short: "end a doubt by saying what you found out", Args: words(2, 2),
+		Use: "reconcile CALL happened|did-not|give-up", Short: "end a doubt by saying what you found out", Args: words(1, 2),
 		Long: `A call in doubt may have happened. Only you can end the doubt: look at the other
 side, and say what you found. The statement is kept and cannot be taken back.
 
@@ -118,6 +118,10 @@ side, and say what you found. The statement is kept and cannot be taken back.
 		Example: "  steward journal reconcile inv_… did-not",
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return trouble.New(trouble.Owner, "say what you found out about "+args[0],
+				"steward journal show "+args[0]+", then reconcile it as happened, did-not or give-up")
+		}
 		call, err := ask(cmd.Context(), d, adminwire.JournalReconcile, adminwire.Reconcile{Invocation: args[0], Statement: args[1]})
 		if err != nil {
 			return err

@@ -63,10 +63,7 @@ func (d *desk) demo() *cobra.Command {
 		Long: `Starts a host of its own in a temporary folder, imports the server that comes
 with steward, calls it as an app does, and removes everything. It needs no network.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := d.host.Demo(cmd.Context(), d.out); err != nil {
-				return trouble.Of(err, "steward demo")
-			}
-			return nil
+			return d.host.Demo(cmd.Context(), d.out)
 		},
 	}
 }

@@ -4,8 +4,8 @@
 // full path (faces page, section 1).
 //
 // It starts nothing and changes no file. What it cannot find is said of the one
-// server that needs it. Values of environments may be secrets; no error repeats
-// one.
+// server that needs it, and the others go on. Values of environments may be
+// secrets; no error repeats one.
 package mcpfile
 
 import (

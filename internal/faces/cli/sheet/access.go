@@ -96,6 +96,12 @@ func Confirmation(w io.Writer, c adminwire.Confirmation) {
 	fmt.Fprintf(w, "%s  %s\n", c.ID, c.State)
 	fmt.Fprintf(w, "  %s asks to call %s of %s, at %s, with exactly:\n%s\n", paper.Line(c.App), paper.Line(c.Method),
 		paper.Line(c.Resource), paper.Stamp(c.AskedAt), paper.JSON(c.Args, "    "))
+	if !c.DecidedAt.IsZero() {
+		fmt.Fprintf(w, "  decided at %s\n", paper.Stamp(c.DecidedAt))
+	}
+	if c.UsedBy != "" {
+		fmt.Fprintf(w, "  used by %s\n", c.UsedBy)
+	}
 }
 
 // Decided tells what a decision means for the app.

@@ -90,10 +90,7 @@ func timeline(w io.Writer, c adminwire.Invocation) {
 	t := paper.NewTable("time", "what happened", "what it means")
 	t.Row(paper.Fine(c.ReservedAt), "reserved", "the call was on record before anything was sent")
 	if !c.DispatchedAt.IsZero() {
-		t.Row(paper.Fine(c.DispatchedAt), "dispatched", "it was marked as going out; from here on it may have happened")
-	}
-	if !c.DeadlineAt.IsZero() && (c.SettledAt.IsZero() || c.State == string(invocation.Indeterminate)) {
-		t.Row(paper.Fine(c.DeadlineAt), "deadline", "by then an answer had to be there")
+		t.Row(paper.Fine(c.DispatchedAt), "dispatched", "it was marked as going out, with time until "+paper.Fine(c.DeadlineAt)+"; from here on it may have happened")
 	}
 	if !c.SettledAt.IsZero() {
 		state := settledAs(c)

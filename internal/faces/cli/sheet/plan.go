@@ -16,7 +16,7 @@ import (
 func Planned(reviews []adminwire.Review) (out []adminwire.PlannedTool) {
 	for _, r := range reviews {
 		for _, m := range r.Methods {
-			if p, ok := proposal(m); ok {
+			if p, ok := importer.ReadReview(m.Import); ok {
 				out = append(out, plannedOf(r.Resource.Label, p))
 			}
 		}

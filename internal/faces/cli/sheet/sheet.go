@@ -15,7 +15,6 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/narrowing"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
-	"github.com/stewardhost/steward/internal/ground/strictjson"
 	"github.com/stewardhost/steward/internal/service/importer"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
@@ -56,10 +55,10 @@ func Resource(w io.Writer, r adminwire.Resource) {
 	}
 	t.Row("kind", r.Kind+", "+r.State)
 	if u := r.Upstream; u != nil {
-		t.Row("server", fmt.Sprintf("%s (%s, %s); it calls itself %q, speaks %s, was listed %s",
-			u.Name, u.Kind, u.State, paper.Line(u.Server), u.Protocol, paper.Stamp(u.ListedAt)))
+		t.Row("server", fmt.Sprintf(`%s (%s, %s); it calls itself "%s", speaks %s, was listed %s`,
+			u.Name, u.Kind, u.State, u.Server, u.Protocol, paper.Stamp(u.ListedAt)))
 	}
-	t.Row("data is kept", "by the "+r.Storage)
+	t.Row("data kept by", r.Storage)
 	t.Row("revision", r.Revision)
 	t.Write(w, "")
 }
@@ -95,7 +94,7 @@ func Method(w io.Writer, m adminwire.Definition, whole bool) {
 		field("tool", m.Tool)
 	}
 	field("why", m.Reason)
-	if p, ok := proposal(m); ok {
+	if p, ok := importer.ReadReview(m.Import); ok {
 		narrowed(w, p, whole, indent)
 	}
 	if whole {
@@ -109,15 +108,6 @@ func document(w io.Writer, name string, raw []byte, indent string) {
 	if len(raw) > 0 {
 		fmt.Fprintf(w, "%s%s:\n%s\n", indent, name, paper.JSON(raw, indent+"  "))
 	}
-}
-
-// proposal is what the importer noted about a method; a built-in has no note.
-func proposal(m adminwire.Definition) (importer.Proposal, bool) {
-	var p importer.Proposal
-	if len(m.Import) == 0 || strictjson.Decode(m.Import, strictjson.Limits{}, &p) != nil {
-		return importer.Proposal{}, false
-	}
-	return p, true
 }
 
 // narrowed tells the difference to what the upstream accepts: one line for the
@@ -135,8 +125,10 @@ func narrowed(w io.Writer, p importer.Proposal, whole bool, indent string) {
 		}
 	}
 	line := "none; the schema is taken as it is"
-	if n := len(usual) + len(odd) + len(p.Lost); n > 0 {
-		line = fmt.Sprintf("%s of the usual kind, %d to look at", paper.Count(len(usual), "change"), len(odd)+len(p.Lost))
+	if strange := len(odd) + len(p.Lost); strange > 0 {
+		line = fmt.Sprintf("%s of the usual kind, %d to look at", paper.Count(len(usual), "change"), strange)
+	} else if len(usual) > 0 {
+		line = paper.Count(len(usual), "change") + " of the usual kind"
 	}
 	fmt.Fprintf(w, "%s%-12s %s\n", indent, "narrowing", line)
 	if whole {

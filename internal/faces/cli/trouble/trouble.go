@@ -42,11 +42,16 @@ func UsageOf(next, format string, args ...any) error {
 }
 
 // outcome is what a code means to whoever typed the command. Next is what helps
-// where the host did not say.
+// where the host did not say; theList and theHelp are those of the command.
 type outcome struct {
 	exit int
 	next string
 }
+
+const (
+	theList = "list"
+	theHelp = "help"
+)
 
 const (
 	nextLog    = "look into the log of steward up"
@@ -56,14 +61,14 @@ const (
 
 // outcomes has a row for every code of the fault table.
 var outcomes = map[fault.Code]outcome{
-	fault.InvalidRequest:       {Usage, "steward help"},
+	fault.InvalidRequest:       {Usage, theHelp},
 	fault.Unauthenticated:      {Failed, "steward apps add NAME"},
 	fault.GrantRequired:        {Owner, "steward grants add APP RESOURCE METHOD"},
 	fault.NeedsConsent:         {Owner, "steward review"},
 	fault.ConfirmationRequired: {Owner, "steward confirm list"},
-	fault.NotFound:             {Unknown, nextStatus},
+	fault.NotFound:             {Unknown, theList},
 	fault.TxInProgress:         {Later, nextAgain},
-	fault.Conflict:             {Failed, nextStatus},
+	fault.Conflict:             {Failed, theList},
 	fault.TxExpired:            {Failed, "leave --tx out, so that the call gets a new one"},
 	fault.PreconditionFailed:   {Failed, "read the item again and give its version with --if"},
 	fault.TooLarge:             {Failed, "send less"},
@@ -73,31 +78,42 @@ var outcomes = map[fault.Code]outcome{
 	fault.RateLimited:          {Later, nextAgain},
 	fault.BudgetExhausted:      {Later, "wait until the budget resets"},
 	fault.Internal:             {Failed, nextLog},
-	fault.Unsupported:          {Failed, "steward help"},
+	fault.Unsupported:          {Failed, theHelp},
 	fault.UpstreamFailed:       {Failed, "steward journal list"},
 	fault.Unavailable:          {Later, nextAgain},
 	fault.Indeterminate:        {Owner, "steward journal list --indeterminate"},
 }
 
-// Of gives the trouble in an error that is not nil. Next stands in where neither
-// the error nor its code knows what helps.
-func Of(err error, next string) *Trouble {
+// Hints are what helps with the command at hand.
+type Hints struct {
+	List string // shows what there is, such as steward apps list
+	Help string // shows the command's form
+}
+
+// Of gives the trouble in an error that is not nil.
+func Of(err error, h Hints) *Trouble {
 	var t *Trouble
 	var f *fault.Fault
 	switch {
 	case errors.As(err, &t):
 		return t
 	case errors.As(err, &f):
-		return ofFault(f)
+		return ofFault(f, h)
 	default:
-		return &Trouble{Failed, err.Error(), next}
+		return &Trouble{Failed, err.Error(), nextStatus}
 	}
 }
 
-// ofFault reads the rows of a fault's code.
-func ofFault(f *fault.Fault) *Trouble {
+// ofFault reads the row of a fault's code.
+func ofFault(f *fault.Fault, h Hints) *Trouble {
 	o := outcomes[f.Row().Code]
 	t := &Trouble{o.exit, fmt.Sprintf("%s (%s)", f.Text, f.Code), o.next}
+	switch o.next {
+	case theList:
+		t.Next = h.List
+	case theHelp:
+		t.Next = h.Help
+	}
 	if fix, ok := f.Details["fix"].(string); ok && fix != "" {
 		t.Next = fix
 	}
@@ -106,16 +122,16 @@ func ofFault(f *fault.Fault) *Trouble {
 
 // Unheard is the trouble of a call whose answer did not come.
 func Unheard(err error, tx string) error {
-	var t *Trouble
-	if errors.As(err, &t) && t.Exit == Unsafe {
+	t := Of(err, Hints{})
+	if t.Exit == Unsafe {
 		return t
 	}
-	return New(Owner, "no answer came, and the call may have happened: "+Of(err, "").What,
+	return New(Owner, "no answer came, and the call may have happened: "+t.What,
 		"steward journal show "+tx+", or send the same call again with --tx "+tx)
 }
 
 // OfAnswer is nil for an answer that is ok.
-func OfAnswer(a adminwire.Answer) error {
+func OfAnswer(a adminwire.Answer, h Hints) error {
 	if a.Error == nil {
 		return nil
 	}
@@ -123,12 +139,16 @@ func OfAnswer(a adminwire.Answer) error {
 	for name, value := range a.Error.Details {
 		f = f.With(name, value)
 	}
-	t := Of(f, "")
-	if a.Status == "indeterminate" {
-		if reason, ok := a.Error.Details["reason"].(string); ok && reason != "" {
-			t.What += ", reason " + reason
-		}
+	t := Of(f, h)
+	reason, _ := f.Details["reason"].(string)
+	switch {
+	case a.Status == "indeterminate":
 		t.Next = "find out what happened, then steward journal reconcile " + a.Invocation + " happened, did-not or give-up"
+	case f.Code == fault.UpstreamFailed && a.Invocation != "":
+		t.Next = "steward journal show " + a.Invocation
+	}
+	if reason != "" {
+		t.What += ", reason " + reason
 	}
 	return t
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/means/sqldb/lockedfile"
 )
 
@@ -40,5 +41,10 @@ func OfUp(err error, listen, folder string) error {
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EROFS):
 		return New(Unsafe, err.Error(), "steward up --data "+paper.Word(filepath.Join(filepath.Dir(folder), "another-folder")))
 	}
-	return Of(err, "mend that, then steward up")
+	var t *Trouble
+	var f *fault.Fault
+	if errors.As(err, &t) || errors.As(err, &f) {
+		return err
+	}
+	return New(Failed, err.Error(), "mend that, then steward up")
 }
