@@ -24,17 +24,8 @@ type execution struct {
 
 // wait makes the executor ready for a reserved row, marks the row and sends.
 func (e *execution) wait(ctx context.Context, exec Executor, found bool) invocation.Answer {
-	if err := failpoint.Hit(failpoint.Reserved); err != nil {
-		return e.settle(ctx, invocation.Event{Kind: invocation.Unreached, Detail: err.Error()})
-	}
-	if !found {
-		return e.settle(ctx, invocation.Event{Kind: invocation.Unreached, Detail: "the connection is gone"})
-	}
-	opening, cancel := context.WithDeadline(ctx, e.row.DeadlineAt)
-	err := exec.Open(opening)
-	cancel()
-	if err != nil {
-		return e.settle(ctx, invocation.Event{Kind: invocation.Unreached, Detail: fault.From(err).Text})
+	if why := e.open(ctx, exec, found); why != "" {
+		return e.settle(ctx, invocation.Event{Kind: invocation.Unreached, Detail: why})
 	}
 	row, err := e.port.journal.Mark(context.WithoutCancel(ctx), e.caller, authority.AttemptOf(e.row))
 	if err != nil {
@@ -42,6 +33,21 @@ func (e *execution) wait(ctx context.Context, exec Executor, found bool) invocat
 	}
 	e.row = row
 	return e.send(ctx, exec)
+}
+
+// open gives the reason for which the executor cannot be made ready, or none.
+func (e *execution) open(ctx context.Context, exec Executor, found bool) string {
+	defer e.settlePanic(invocation.Unreached)
+	if err := failpoint.Hit(failpoint.Reserved); err != nil {
+		return err.Error()
+	}
+	if !found {
+		return "the connection is gone"
+	}
+	if err := exec.Open(ctx); err != nil {
+		return fault.From(err).Text
+	}
+	return ""
 }
 
 // markFault keeps a decision and turns a lost commit into "not dispatched": what
@@ -56,18 +62,27 @@ func markFault(err error) error {
 
 // send calls the executor once and settles what came of it.
 func (e *execution) send(ctx context.Context, exec Executor) invocation.Answer {
+	defer e.settlePanic(invocation.Broken)
 	if err := failpoint.Hit(failpoint.Marked); err != nil {
 		return e.settle(ctx, invocation.Event{Kind: invocation.Broken, Detail: err.Error()})
 	}
-	limit := e.row.DeadlineAt.Sub(e.row.ReservedAt)
-	calling, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	late := func(ev invocation.Event) { e.settleLate(ev) }
-	ev := exec.Call(calling, e.def.Method.Binding.Tool, e.args, late)
+	ev := exec.Call(ctx, e.def.Method.Binding.Tool, e.args, e.settleLate)
 	if err := failpoint.Hit(failpoint.AnswerRead); err != nil {
 		ev = invocation.Event{Kind: invocation.Broken, Detail: err.Error()}
 	}
 	return e.settle(ctx, ev)
+}
+
+// settlePanic keeps a broken invariant of ours from leaving a row open in a
+// process that lives on: the row is settled as far as is known, and the panic
+// goes on to the door. A row that was settled before stays as it is.
+func (e *execution) settlePanic(kind invocation.EventKind) {
+	bad := recover()
+	if bad == nil {
+		return
+	}
+	e.settle(context.Background(), invocation.Event{Kind: kind, Detail: "the host failed; its log has the reason"})
+	panic(bad)
 }
 
 // settle makes the outcome durable and gives the answer. If that fails, the
@@ -79,9 +94,7 @@ func (e *execution) settle(ctx context.Context, ev invocation.Event) invocation.
 		e.port.log.Error("outcome not durable", "invocation", e.row.ID.String(), "tx", e.row.Tx.String(), "err", err)
 		return e.unknown()
 	}
-	if err := failpoint.Hit(failpoint.Settled); err != nil {
-		return e.unknown()
-	}
+	_ = failpoint.Hit(failpoint.Settled) // nothing here can fail any more
 	return answer
 }
 

@@ -142,6 +142,10 @@ func (p *Port) try(ctx context.Context, caller authority.Caller, r Request) (inv
 		return answer, nil
 	}
 	e := execution{p, caller, def, ch.Row, args}
+	// One clock for all of it: the deadline is set once and a changed wall clock
+	// does not move it.
+	ctx, cancel := context.WithTimeout(ctx, c.Deadline)
+	defer cancel()
 	if ch.Action == authority.Wait {
 		return e.wait(ctx, exec, found), nil
 	}
