@@ -1,0 +1,94 @@
+package answer
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/envelope"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
+)
+
+func addLines(f *testing.F) {
+	f.Helper()
+	text, err := os.ReadFile("../envelope/testdata/lines.txt")
+	if err != nil {
+		f.Fatal(err)
+	}
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	if len(lines) < 20 {
+		f.Fatalf("only %d seeds", len(lines))
+	}
+	for _, line := range lines {
+		f.Add(line)
+	}
+}
+
+// FuzzRead: a result is passed on only as a strict JSON object within its
+// bounds, with content, standing in the line as it is; everything else says why.
+func FuzzRead(f *testing.F) {
+	addLines(f)
+	f.Fuzz(func(t *testing.T, line []byte) {
+		m := envelope.Read(line)
+		if !m.IsReply() {
+			return
+		}
+		got := Read(Call, m).Event
+		if got.Kind != invocation.Answered && got.Kind != invocation.ToolError {
+			if got.Result != nil || got.Detail == "" && got.Kind != invocation.Rejected {
+				t.Fatalf("%s with result %q and detail %q", got.Kind, got.Result, got.Detail)
+			}
+			return
+		}
+		var result struct {
+			ResultType        *string
+			IsError           bool
+			Content           []struct{ Type *string }
+			StructuredContent json.RawMessage
+		}
+		if err := json.Unmarshal(got.Result, &result); err != nil {
+			t.Fatalf("%s: %v", got.Result, err)
+		}
+		typed := result.Content != nil || result.StructuredContent != nil
+		for _, part := range result.Content {
+			typed = typed && part.Type != nil
+		}
+		if !typed || !bytes.Contains(line, got.Result) || len(got.Result) > bound.ResultBytes.Int() ||
+			strictjson.Check(line, strictjson.Limits{}) != nil && strictjson.Check(got.Result, limits[Call]) != nil {
+			t.Fatalf("passed on %s of %s", got.Result, line)
+		}
+	})
+}
+
+// FuzzPage: what is listed are the tools of the page, as they stand in it.
+func FuzzPage(f *testing.F) {
+	addLines(f)
+	f.Add([]byte(`{"tools":[{"name":"a"},{"name":"\u0062","x":[{}]}],"nextCursor":"n"}`))
+	f.Fuzz(func(t *testing.T, result []byte) {
+		tools, cursor, err := Page(result)
+		if err != nil {
+			if tools != nil || cursor != nil {
+				t.Fatalf("%v with %d tools and cursor %q", err, len(tools), cursor)
+			}
+			return
+		}
+		var page struct {
+			Tools      []json.RawMessage
+			NextCursor *string
+		}
+		if err := json.Unmarshal(result, &page); err != nil || len(page.Tools) != len(tools) {
+			t.Fatalf("%d tools of %d, %v", len(tools), len(page.Tools), err)
+		}
+		for i, tool := range tools {
+			if !bytes.Equal(tool.Raw, page.Tools[i]) || tool.Name == "" {
+				t.Fatalf("tool %d is %q %s, want %s", i, tool.Name, tool.Raw, page.Tools[i])
+			}
+		}
+		if more := page.NextCursor != nil && *page.NextCursor != ""; more != (cursor != nil) {
+			t.Fatalf("cursor %q of %s", cursor, result)
+		}
+	})
+}

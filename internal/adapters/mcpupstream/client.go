@@ -1,0 +1,364 @@
+// Package mcpupstream is steward's own MCP client, for one upstream server that
+// the owner configured: here a local command that speaks over standard input and
+// output.
+//
+// Promised: a Call sends at most one tools/call message, ever, and says what
+// became of it by one invocation.Event; nothing is repeated. Arguments, results
+// and tool definitions pass as bytes. At most one process of an upstream exists
+// at any time, however many callers ask for it; a failed one is started again
+// only when somebody asks, and not before a growing pause is over. No
+// capability is declared, and of what an upstream asks only the ping is
+// answered. Whatever it sends, the memory that it costs is bounded by
+// bound.UpstreamLineBytes, and no caller waits beyond its deadline.
+//
+// Not promised: an order between calls in flight, that an upstream reads a
+// cancellation, or anything about the meaning of a result; output schemas are
+// checked elsewhere.
+//
+// How lines are cut and read is in envelope and what an answer means in answer,
+// whatever it travelled on; one conversation over a pair of streams is in
+// session.go, read.go and call.go; starting, pausing and status in this file. A
+// Client is safe for concurrent use.
+package mcpupstream
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/means/childprocess"
+)
+
+// Options may be left zero.
+type Options struct {
+	Version string               // steward's own, told to the upstream
+	Process childprocess.Options // for programs that carry the supervisor elsewhere
+}
+
+// State is where an upstream stands.
+type State string
+
+// The states of an upstream.
+const (
+	Idle     State = "idle"     // nobody has asked for it yet, or it was closed
+	Starting State = "starting" // its first answer is awaited
+	Ready    State = "ready"    // calls can be made
+	Failed   State = "failed"   // it did not start, or ended by itself
+)
+
+// Status is what views show of an upstream.
+type Status struct {
+	Name      string // as the owner configured it
+	State     State
+	Reason    string    // why it failed, with its last words; for the owner's eyes only
+	PID       int       // zero unless ready
+	StartedAt time.Time // of the session that is ready, else zero
+	Restarts  int       // starts after the first
+	Noise     int64     // lines of this session that were no message
+	Strays    int64     // answers of this session to nothing that was asked
+}
+
+// Client is the connection to one upstream. One lock guards what is below mu.
+type Client struct {
+	name    string
+	version string
+	dial    func() (link, error)
+	work    sync.WaitGroup
+	open    context.Context // ends with Close
+	shut    context.CancelFunc
+
+	mu        sync.Mutex
+	changed   func()
+	starting  *attempt  // nil unless one is under way
+	session   *session  // nil unless one was ready when last looked at
+	startedAt time.Time // of session
+	previous  *session  // whose process must have ended before the next starts
+	starts    int
+	failures  int // in a row
+	retryAt   time.Time
+	failure   *fault.Fault // the last one; its cause is for the owner
+}
+
+// attempt is one start that any number of callers wait for.
+type attempt struct {
+	done chan struct{}
+	err  error // written before done is closed
+}
+
+// The pause after n failures in a row is firstPause doubled n-1 times, at most
+// longestPause. A session that has lived for provenAfter ends the row.
+const (
+	firstPause   = 500 * time.Millisecond
+	longestPause = 30 * time.Second
+	provenAfter  = 10 * time.Second
+)
+
+// reasonBytes bounds how much of an upstream's last words a reason repeats.
+const reasonBytes = 1 << 10
+
+func newClient(name, version string, dial func() (link, error)) *Client {
+	if version == "" {
+		version = "unreleased"
+	}
+	c := &Client{name: name, version: version, dial: dial}
+	c.open, c.shut = context.WithCancel(context.Background())
+	return c
+}
+
+// OnChanged sets what is called when the upstream says that its tools have
+// changed, on a goroutine of the session. Calls of it do not overlap and several
+// changes may become one. Close waits for it, so it must not call Close.
+func (c *Client) OnChanged(tell func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changed = tell
+}
+
+func (c *Client) tellChanged() {
+	c.mu.Lock()
+	tell := c.changed
+	c.mu.Unlock()
+	if tell != nil {
+		tell()
+	}
+}
+
+// Ready reports whether a call could be sent now.
+func (c *Client) Ready() bool {
+	s, _ := c.live()
+	return s != nil
+}
+
+// live is the session, or why there is none.
+func (c *Client) live() (*session, *fault.Fault) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.look()
+	switch {
+	case c.session != nil:
+		return c.session, nil
+	case c.open.Err() != nil || c.failure == nil:
+		return nil, errSwitchedOff
+	default:
+		return nil, c.failure
+	}
+}
+
+var errSwitchedOff = fault.New(fault.Unavailable, "the upstream is not running")
+
+// look notices a session that has ended; the lock is held.
+func (c *Client) look() {
+	s := c.session
+	if s == nil || s.alive() {
+		return
+	}
+	c.session = nil
+	if s.endedAt.Sub(c.startedAt) >= provenAfter {
+		c.failures = 0
+	}
+	c.fail(s.endedAt, notRunning(s))
+}
+
+// fail begins a pause; the lock is held.
+func (c *Client) fail(at time.Time, f *fault.Fault) {
+	c.failure = f
+	c.retryAt = at.Add(min(longestPause, firstPause<<min(c.failures, 10)))
+	c.failures++
+}
+
+func notRunning(s *session) *fault.Fault {
+	return fault.New(fault.Unavailable, "the upstream is not running: "+s.reason()).Because(lastWords(s))
+}
+
+// lastWords are for the owner alone: an upstream may say anything.
+func lastWords(s *session) error {
+	words := strings.TrimSpace(s.link.stderr())
+	words = strings.ToValidUTF8(words[max(0, len(words)-reasonBytes):], "")
+	if words == "" {
+		return errors.New("it said nothing")
+	}
+	return errors.New(words)
+}
+
+// Open makes sure that there is a session. Callers share one start, which goes
+// on for the others when one of them gives up. Faults: unavailable, with
+// details.retry_after_ms where a later attempt is worth it.
+func (c *Client) Open(ctx context.Context) error {
+	a, err := c.attempt()
+	if a == nil {
+		return err
+	}
+	select {
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+		return fault.New(fault.Unavailable, "the upstream is still starting").Because(ctx.Err())
+	}
+}
+
+// attempt is the start to wait for, or nil and why there is nothing to wait for.
+func (c *Client) attempt() (*attempt, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.look()
+	switch {
+	case c.open.Err() != nil:
+		return nil, errSwitchedOff
+	case c.session != nil:
+		return nil, nil
+	case c.starting != nil:
+		return c.starting, nil
+	case time.Until(c.retryAt) > 0:
+		return nil, c.paused()
+	}
+	a, previous := &attempt{done: make(chan struct{})}, c.previous
+	c.starting = a
+	c.starts++
+	c.work.Go(func() { c.start(a, previous) })
+	return a, nil
+}
+
+// paused is the last failure and when to come again; the lock is held.
+func (c *Client) paused() error {
+	return c.failure.With("retry_after_ms", max(1, time.Until(c.retryAt).Milliseconds()))
+}
+
+// start brings up one session and tells everybody who waits.
+func (c *Client) start(a *attempt, previous *session) {
+	ctx, cancel := context.WithTimeout(c.open, bound.StartDeadline.Duration())
+	defer cancel()
+	s, f := c.connect(ctx, previous)
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.starting = nil
+	switch {
+	case f != nil:
+		c.fail(time.Now(), f)
+		a.err = c.paused()
+	case c.open.Err() != nil:
+		s.end("closed")
+		a.err = errSwitchedOff
+	default:
+		c.session, c.startedAt = s, time.Now()
+	}
+	close(a.done)
+}
+
+// connect starts the process and agrees on the protocol.
+func (c *Client) connect(ctx context.Context, previous *session) (*session, *fault.Fault) {
+	if previous != nil {
+		select {
+		case <-previous.ended:
+		case <-ctx.Done():
+			return nil, fault.New(fault.Unavailable, "the upstream's former process has not ended").Because(ctx.Err())
+		}
+	}
+	l, err := c.dial()
+	if err != nil {
+		return nil, fault.New(fault.Unavailable, "the upstream cannot be started").Because(plain(err))
+	}
+	s := newSession(l, c.tellChanged)
+	c.mu.Lock()
+	c.previous = s
+	c.mu.Unlock()
+	c.work.Go(s.run)
+
+	switch err := s.handshake(ctx, c.version); {
+	case err == nil:
+		return s, nil
+	case !s.alive():
+		return nil, notRunning(s)
+	default:
+		s.end("the start failed")
+		return nil, fault.New(fault.Unavailable, "the upstream cannot be used").Because(errors.New(plain(err).Error() + "; " + lastWords(s).Error()))
+	}
+}
+
+// plain is an error without the code that a fault would put before its text.
+func plain(err error) error { return errors.New(fault.From(err).Text) }
+
+// List asks for everything that the upstream offers now, opening a session if
+// need be. Faults: those of Open, unavailable when the upstream ends or does not
+// answer in time, too_large over a bound of the listing, upstream_failed for an
+// answer that is no listing. Without a deadline of its own, ctx gets
+// bound.StartDeadline.
+func (c *Client) List(ctx context.Context) (Listing, error) {
+	if err := c.Open(ctx); err != nil {
+		return Listing{}, err
+	}
+	s, f := c.live()
+	if f != nil {
+		return Listing{}, f
+	}
+	ctx, cancel := withDeadline(ctx, bound.StartDeadline)
+	defer cancel()
+	tools, err := s.list(ctx)
+	if err != nil {
+		return Listing{}, err
+	}
+	g := s.greeting
+	return Listing{g.Server, g.Version, g.Protocol, g.Instructions, tools}, nil
+}
+
+// Call sends one tools/call to the session that exists now; it opens none, so
+// that the caller can do so before it marks the call as sent. args is one JSON
+// object, sent as it is; empty means {}. The exact name of the tool goes out.
+//
+// late, if not nil, gets the result of this call at most once, when it comes
+// after Call has returned TimedOut or Cancelled, or TooLarge where it was not
+// certain whose answer was too large. It runs on a goroutine of the session and
+// Close waits for it. Without a deadline of its own, ctx gets
+// bound.CallDeadline.
+func (c *Client) Call(ctx context.Context, tool string, args []byte, late func(invocation.Event)) invocation.Event {
+	s, f := c.live()
+	if f != nil {
+		return unreached(f.Text)
+	}
+	ctx, cancel := withDeadline(ctx, bound.CallDeadline)
+	defer cancel()
+	return s.call(ctx, tool, args, late)
+}
+
+func withDeadline(ctx context.Context, row bound.Row) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, row.Duration())
+}
+
+// Status tells how the upstream is.
+func (c *Client) Status() Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.look()
+	st := Status{Name: c.name, State: Idle, Restarts: max(0, c.starts-1)}
+	switch {
+	case c.session != nil:
+		st.State, st.PID, st.StartedAt = Ready, c.session.link.pid, c.startedAt
+		st.Noise, st.Strays = c.session.counts()
+	case c.open.Err() != nil:
+	case c.starting != nil:
+		st.State = Starting
+	case c.failure != nil:
+		st.State, st.Reason = Failed, c.failure.Text+": "+c.failure.Unwrap().Error()
+	}
+	return st
+}
+
+// Close ends the upstream and returns when its process and all work have ended.
+// Calls in flight get Broken; no other session is opened.
+func (c *Client) Close() {
+	c.shut()
+	c.mu.Lock()
+	if c.session != nil {
+		c.session.end("switched off")
+	}
+	c.mu.Unlock()
+	c.work.Wait()
+}

@@ -1,0 +1,69 @@
+package mcpupstream
+
+import (
+	"sync"
+
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/means/childprocess"
+)
+
+// Fleet is the set of connections that a host uses, one for each entry. Knowing
+// an entry starts nothing. One lock guards the set; it is safe for concurrent
+// use.
+type Fleet struct {
+	changed func(id.Adapter)
+
+	mu      sync.Mutex
+	clients map[id.Adapter]*Client
+	closed  bool
+}
+
+// NewFleet returns an empty set; changed is called, on a goroutine of its own,
+// when an upstream says that its tools have changed.
+func NewFleet(changed func(id.Adapter)) *Fleet {
+	return &Fleet{changed: changed, clients: make(map[id.Adapter]*Client)}
+}
+
+// Use makes an entry known. An entry that is known already keeps its connection.
+func (f *Fleet) Use(adapter id.Adapter, name string, spec childprocess.Spec) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, known := f.clients[adapter]; known || f.closed {
+		return
+	}
+	c := NewStdio(name, spec, Options{})
+	c.OnChanged(func() { f.changed(adapter) })
+	f.clients[adapter] = c
+}
+
+// Client gives the connection of an entry, false if it is not known.
+func (f *Fleet) Client(adapter id.Adapter) (*Client, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c, ok := f.clients[adapter]
+	return c, ok
+}
+
+// Drop ends an entry's connection and forgets it.
+func (f *Fleet) Drop(adapter id.Adapter) {
+	f.mu.Lock()
+	c, ok := f.clients[adapter]
+	delete(f.clients, adapter)
+	f.mu.Unlock()
+	if ok {
+		c.Close()
+	}
+}
+
+// Close ends every connection, all at once, and takes no more entries.
+func (f *Fleet) Close() {
+	f.mu.Lock()
+	clients := f.clients
+	f.clients, f.closed = nil, true
+	f.mu.Unlock()
+	var ended sync.WaitGroup
+	for _, c := range clients {
+		ended.Go(c.Close)
+	}
+	ended.Wait()
+}

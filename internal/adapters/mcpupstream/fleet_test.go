@@ -1,0 +1,55 @@
+package mcpupstream
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/means/childprocess"
+)
+
+func TestFleetKeepsOneConnectionAnEntry(t *testing.T) {
+	t.Parallel()
+	told := make(chan id.Adapter, 4)
+	f := NewFleet(func(a id.Adapter) { told <- a })
+	defer f.Close()
+	spec := childprocess.Spec{
+		Command: os.Args[0], Args: []string{"upstream", "tells changes", filepath.Join(t.TempDir(), "log")}, Env: childprocess.BaseEnv(),
+	}
+	one, two := id.New[id.Adapter](), id.New[id.Adapter]()
+	f.Use(one, "one", spec)
+	f.Use(two, "two", spec)
+	c, ok := f.Client(one)
+	if !ok || c.Status() != (Status{Name: "one", State: Idle}) {
+		t.Fatalf("known %v, status %+v", ok, c.Status())
+	}
+	f.Use(one, "other", childprocess.Spec{Command: "no-such-command"})
+	if same, _ := f.Client(one); same != c {
+		t.Error("a known entry got a new connection")
+	}
+	if err := c.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Call(t.Context(), "tool", nil, nil); got.Kind != invocation.Answered {
+		t.Errorf("event %+v", got)
+	}
+	if got := <-told; got != one {
+		t.Errorf("told of %v, want %v", got, one)
+	}
+	f.Drop(one)
+	f.Drop(one)
+	if _, known := f.Client(one); known || c.Ready() {
+		t.Errorf("after Drop: known %v, ready %v", known, c.Ready())
+	}
+	other, _ := f.Client(two)
+	if err := other.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	f.Use(one, "one", spec)
+	if _, known := f.Client(one); known || other.Ready() {
+		t.Errorf("after Close: known %v, ready %v", known, other.Ready())
+	}
+}

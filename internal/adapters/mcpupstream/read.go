@@ -1,0 +1,178 @@
+package mcpupstream
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/envelope"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
+)
+
+// besideResult is what may stand around a result on its line.
+const besideResult = 4 << 10
+
+// endless is how many lines of the largest size one line may be long before the
+// session is ended; until then its bytes are read and dropped.
+const endless = 8
+
+// read takes every line of the upstream until its output ends.
+func (s *session) read() {
+	lines := envelope.NewLines(s.link.out)
+	for s.alive() {
+		line, err := lines.Next(s.lineLimit)
+		if errors.Is(err, envelope.ErrLong) {
+			err = s.skip(lines)
+		} else if err == nil {
+			s.take(line)
+		}
+		if err != nil {
+			s.end(s.howItEnded("the upstream closed its output"))
+		}
+	}
+}
+
+// howItEnded waits a moment for the exit that goes with the end of a stream.
+func (s *session) howItEnded(otherwise string) string {
+	timer := time.NewTimer(awaitExit)
+	defer timer.Stop()
+	select {
+	case <-s.link.done:
+		return s.link.exit()
+	case <-s.gone:
+		return "" // somebody else has said why
+	case <-timer.C:
+		return otherwise
+	}
+}
+
+// lineLimit is how long the next line may be: as a result, unless a listing is
+// awaited.
+func (s *session) lineLimit() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.big > 0 {
+		return bound.UpstreamLineBytes.Int()
+	}
+	return bound.ResultBytes.Int() + besideResult
+}
+
+// skip goes over a line that is too long without keeping it. The request that it
+// answers is told as soon as it is known.
+func (s *session) skip(lines *envelope.Lines) error {
+	sieve, told := envelope.NewSieve(), false
+	most := endless * bound.UpstreamLineBytes.Int()
+	err := lines.Discard(func(piece []byte) bool {
+		sieve.Feed(piece)
+		if id, ok := sieve.Answers(); ok && !told {
+			told = true
+			s.deliver(id, answer.TooLarge())
+		}
+		return sieve.Size() <= most
+	})
+	if sieve.Size() > bound.UpstreamLineBytes.Int() && !told {
+		s.failAll()
+	}
+	if sieve.Size() > most {
+		s.end("the upstream sent a line without an end")
+	}
+	if !told {
+		s.countNoise()
+	}
+	return err
+}
+
+// failAll tells everybody who waits that an answer was too large, since it may
+// have been theirs. What still comes for them is late.
+func (s *session) failAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, w := range s.waiting {
+		if !w.leftAt.IsZero() {
+			continue
+		}
+		w.answer <- answer.TooLarge()
+		if w.late == nil {
+			s.drop(id)
+		} else {
+			s.keepLate(id, w)
+		}
+	}
+}
+
+func (s *session) countNoise() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noise++
+}
+
+// take reads one line, which is valid only during the call.
+func (s *session) take(line []byte) {
+	if s.batches.Load() && bytes.HasPrefix(bytes.TrimSpace(line), []byte("[")) {
+		if strictjson.Check(line, strictjson.Limits{}) != nil {
+			s.countNoise()
+			return
+		}
+		envelope.Items(line, func(item []byte) bool {
+			s.takeMessage(item)
+			return true
+		})
+		return
+	}
+	s.takeMessage(line)
+}
+
+func (s *session) takeMessage(line []byte) {
+	m := envelope.Read(line)
+	switch {
+	case m.IsReply():
+		id, ok := envelope.Number(m.ID)
+		k, asked := s.kindOf(id)
+		if !ok || !asked {
+			s.deliver(0, answer.Answer{}) // counted as a stray
+			return
+		}
+		s.deliver(id, answer.Read(k, m))
+	case m.Method == nil || m.Check(answer.Question.Limits()) != nil:
+		s.countNoise()
+	case m.ID != nil:
+		s.takeRequest(m)
+	case string(m.Method) == `"notifications/tools/list_changed"`:
+		select {
+		case s.changes <- struct{}{}:
+		default: // told already, not yet taken
+		}
+	}
+}
+
+func (s *session) kindOf(id int64) (answer.Kind, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.waiting[id]
+	if w == nil {
+		return 0, false
+	}
+	return w.kind, true
+}
+
+// takeRequest answers what the upstream asks of us. We offer no capability, so
+// there is nothing but the ping (threats, A52).
+func (s *session) takeRequest(m envelope.Message) {
+	if !bytes.ContainsAny(m.ID[:1], `"-0123456789`) {
+		s.countNoise()
+		return
+	}
+	line := envelope.ReplyError(m.ID, []byte(`{"code":-32601,"message":"not offered by this client"}`))
+	if string(m.Method) == `"ping"` {
+		line = envelope.ReplyResult(m.ID, []byte(`{}`))
+	}
+	select {
+	case s.replies <- line:
+	default: // an upstream that asks faster than it reads goes without
+	}
+}
+
+func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

@@ -1,0 +1,317 @@
+package mcpupstream
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/envelope"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/ground/bound"
+)
+
+// link is a pair of byte streams to a running upstream and what ends it.
+type link struct {
+	in interface { // to the upstream
+		io.Writer
+		SetWriteDeadline(time.Time) error
+	}
+	out    io.Reader       // from the upstream
+	pid    int             // for views
+	stop   func()          // ends the upstream and both streams, returns when that is done
+	done   <-chan struct{} // closed when the upstream has ended
+	exit   func() string   // how it ended, once done is closed
+	stderr func() string   // the end of what it said beside the protocol
+}
+
+// session is one conversation with one running upstream, from its first byte to
+// its end. It is never repaired: whatever makes the streams unusable ends it.
+//
+// mu guards what is written below it; a line is written by whoever holds the
+// slot; everything else is set before run.
+type session struct {
+	link     link
+	changed  func()          // told of changed tools
+	greeting answer.Greeting // set by handshake, as is meta
+	meta     []byte          // _meta of every request in the stateless era, else nil
+	batches  atomic.Bool     // a line may hold an array of messages
+	slot     chan struct{}   // room for one writer
+	replies  chan []byte     // lines for the upstream's own requests
+	changes  chan struct{}   // room for one
+	gone     chan struct{}   // closed when the session is of no more use
+	ended    chan struct{}   // closed when the upstream and all work has ended
+	errands  sync.WaitGroup  // started under mu while the session is not gone
+
+	mu      sync.Mutex
+	why     string // of the end, as endedAt; written before gone is closed
+	endedAt time.Time
+	next    int64
+	waiting map[int64]*waiter
+	big     int     // waiters whose reply may be as long as a line
+	left    []int64 // waiters that nobody waits for, oldest first
+	noise   int64   // lines that are no message
+	strays  int64   // answers to nothing that was asked
+}
+
+// waiter is one request without an answer.
+type waiter struct {
+	kind   answer.Kind
+	answer chan answer.Answer     // room for one
+	late   func(invocation.Event) // may be nil
+	leftAt time.Time              // zero while somebody waits
+}
+
+// Bounds of a session that no document names.
+const (
+	lateCalls   = 1024        // calls without an answer that are remembered
+	openReplies = 16          // answers to the upstream's own requests that wait
+	sendNotice  = time.Second // for cancellations and replies (field faults, FF44)
+	awaitExit   = time.Second // from the end of a stream to the exit code
+)
+
+func newSession(l link, changed func()) *session {
+	return &session{
+		link:    l,
+		changed: changed,
+		slot:    make(chan struct{}, 1),
+		replies: make(chan []byte, openReplies),
+		changes: make(chan struct{}, 1),
+		gone:    make(chan struct{}),
+		ended:   make(chan struct{}),
+		waiting: make(map[int64]*waiter),
+	}
+}
+
+// run owns the session's goroutines and returns when all of them and the
+// upstream have ended.
+func (s *session) run() {
+	var own sync.WaitGroup
+	own.Go(s.read)
+	own.Go(s.serve)
+	own.Go(s.tell)
+	<-s.gone
+	s.link.stop()
+	own.Wait()
+	s.errands.Wait()
+	close(s.ended)
+}
+
+// end makes the session unusable; only the first reason counts.
+func (s *session) end(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.gone:
+	default:
+		s.why, s.endedAt = why, time.Now()
+		close(s.gone)
+	}
+}
+
+func (s *session) alive() bool {
+	select {
+	case <-s.gone:
+		return false
+	default:
+		return true
+	}
+}
+
+func (s *session) counts() (noise, strays int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.noise, s.strays
+}
+
+func (s *session) reason() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.why
+}
+
+// errand runs work that outlives its caller but not the session; the lock is
+// held, so that nothing starts after the end.
+func (s *session) errand(work func()) {
+	if s.alive() {
+		s.errands.Go(work)
+	}
+}
+
+// tell passes on that tools have changed.
+func (s *session) tell() {
+	for {
+		select {
+		case <-s.gone:
+			return
+		case <-s.changes:
+			s.changed()
+		}
+	}
+}
+
+// serve answers the upstream's requests, so that the reader never waits for it.
+func (s *session) serve() {
+	for {
+		select {
+		case <-s.gone:
+			return
+		case line := <-s.replies:
+			ctx, cancel := context.WithTimeout(context.Background(), sendNotice)
+			s.write(ctx, line)
+			cancel()
+		}
+	}
+}
+
+// write sends one line and returns how much of it went out. A line that went out
+// in part ends the session, since the next one would be read as its rest.
+func (s *session) write(ctx context.Context, line []byte) (int, error) {
+	select {
+	case s.slot <- struct{}{}:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-s.gone:
+		return 0, io.ErrClosedPipe
+	}
+	defer func() { <-s.slot }()
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	deadline, _ := ctx.Deadline() // none leaves the write to the context alone
+	s.link.in.SetWriteDeadline(deadline)
+	interrupted := make(chan struct{})
+	release := context.AfterFunc(ctx, func() {
+		s.link.in.SetWriteDeadline(time.Unix(1, 0))
+		close(interrupted)
+	})
+	n, err := s.link.in.Write(line)
+	if !release() {
+		<-interrupted // the next writer's deadline must not be overwritten
+	}
+	switch {
+	case err == nil:
+	case n > 0:
+		s.end("a line to the upstream was cut off")
+	case ctx.Err() == nil && !isTimeout(err):
+		s.end(s.howItEnded("the upstream closed its input"))
+	}
+	return n, err
+}
+
+// expect makes a request known before it is sent.
+func (s *session) expect(k answer.Kind, late func(invocation.Event)) (int64, *waiter) {
+	w := &waiter{kind: k, answer: make(chan answer.Answer, 1), late: late}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next++
+	s.waiting[s.next] = w
+	if k == answer.Listing {
+		s.big++
+	}
+	return s.next, w
+}
+
+// number is a fresh request id for which nobody waits.
+func (s *session) number() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next++
+	return s.next
+}
+
+// forget drops a request whose answer is of no interest.
+func (s *session) forget(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(id)
+}
+
+// drop is the only place where a waiter goes; the lock is held.
+func (s *session) drop(id int64) {
+	if w := s.waiting[id]; w != nil {
+		delete(s.waiting, id)
+		if w.kind == answer.Listing {
+			s.big--
+		}
+	}
+}
+
+// leave ends the waiting. An answer that came in the same moment is returned;
+// otherwise a later one goes to the waiter's late func, for as long as the
+// owner's hold-back of equal calls lasts.
+func (s *session) leave(id int64, w *waiter) (answer.Answer, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case a := <-w.answer:
+		return a, true
+	default:
+	}
+	if w.late == nil {
+		s.drop(id)
+	} else if w.leftAt.IsZero() {
+		s.keepLate(id, w)
+	}
+	return answer.Answer{}, false
+}
+
+// keepLate remembers a waiter that nobody waits for; the lock is held.
+func (s *session) keepLate(id int64, w *waiter) {
+	w.leftAt = time.Now()
+	s.left = append(s.left, id)
+	for len(s.left) > 0 {
+		oldest := s.waiting[s.left[0]]
+		if oldest != nil && len(s.left) <= lateCalls && !tooLate(oldest) {
+			return
+		}
+		s.drop(s.left[0])
+		s.left = s.left[1:]
+	}
+}
+
+func tooLate(w *waiter) bool { return time.Since(w.leftAt) > bound.RepeatGuard.Duration() }
+
+// deliver gives an answer to whoever waits, exactly once.
+func (s *session) deliver(id int64, a answer.Answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.waiting[id]
+	s.drop(id)
+	switch {
+	case w == nil || !w.leftAt.IsZero() && tooLate(w):
+		s.strays++
+	case w.leftAt.IsZero():
+		w.answer <- a // has room, and leave must not look before it is there
+	case a.Event.Kind == invocation.Answered || a.Event.Kind == invocation.ToolError:
+		s.errand(func() { w.late(a.Event) })
+	}
+}
+
+// ask sends a request that has no effect and waits for its answer.
+func (s *session) ask(ctx context.Context, k answer.Kind, method string, params []byte) answer.Answer {
+	id, w := s.expect(k, nil)
+	defer s.forget(id)
+	if _, err := s.write(ctx, envelope.Request(id, method, params)); err != nil {
+		return s.unanswered()
+	}
+	select {
+	case a := <-w.answer:
+		return a
+	case <-s.gone:
+	case <-ctx.Done():
+	}
+	if a, ok := s.leave(id, w); ok {
+		return a
+	}
+	return s.unanswered()
+}
+
+func (s *session) unanswered() answer.Answer {
+	if s.alive() {
+		return answer.Of(invocation.TimedOut, "no answer in time")
+	}
+	return answer.Of(invocation.Broken, s.reason())
+}
