@@ -1,0 +1,100 @@
+package admin
+
+import (
+	"github.com/stewardhost/steward/internal/domain/pool/confirmation"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/effect"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
+	"github.com/stewardhost/steward/internal/service/owner"
+	"github.com/stewardhost/steward/internal/wire/adminwire"
+)
+
+func appOf(a view.App) adminwire.App {
+	return adminwire.App{ID: a.Client.String(), Name: a.Name, Kind: string(a.Kind), Connected: a.Connected,
+		CreatedAt: a.CreatedAt, Grants: a.Grants}
+}
+
+func resourceOf(r view.Resource) adminwire.Resource {
+	methods := make([]resource.Method, len(r.Methods))
+	states := map[string]int{}
+	for i, kept := range r.Methods {
+		methods[i] = kept.Method
+		states[string(kept.Method.State)]++
+	}
+	out := adminwire.Resource{
+		ID: r.Row.ID.String(), Kind: string(r.Row.Kind), Label: r.Row.Label, Alias: r.Row.Alias, State: string(r.Row.State),
+		Storage: string(r.Row.Storage), Revision: r.Row.Revision.String(), DescriptorDigest: r.Row.Descriptor(methods).String(),
+		PresentationDigest: r.Row.Presentation().String(), CreatedAt: r.Row.CreatedAt, Methods: states,
+	}
+	if a := r.Adapter; !a.ID.IsZero() {
+		out.Upstream = &adminwire.Upstream{ID: a.ID.String(), Name: a.Name, Kind: a.Kind, State: string(a.State),
+			Server: a.Server, Protocol: a.Protocol, ListedAt: a.ListedAt}
+	}
+	return out
+}
+
+func reviewOf(r owner.Review) adminwire.Review {
+	return adminwire.Review{Resource: resourceOf(r.Resource), Methods: each(r.Methods, definitionOf), Shown: r.Shown.String()}
+}
+
+func definitionOf(k resource.Kept) adminwire.Definition {
+	m := k.Method
+	pin := m.Pin()
+	return adminwire.Definition{
+		Method: m.Definition.ID, Contract: m.Contract, Title: m.Definition.Title, Description: m.Definition.Description,
+		Input: m.Definition.Input, Output: m.Definition.Output, Effects: wordsOf(m.Definition.Effects),
+		Precondition: m.Definition.Precondition, State: string(m.State), Reason: m.Reason, Tool: m.Binding.Tool,
+		MethodDigest: pin.Method.String(), BindingDigest: pin.Binding.String(), ContractDigest: m.Document.String(),
+		Upstream: raw(k.Raw), Import: raw(k.Review),
+	}
+}
+
+// raw keeps an empty value out of a message.
+func raw(text []byte) strictjson.Raw {
+	if len(text) == 0 {
+		return nil
+	}
+	return text
+}
+
+func wordsOf(s effect.Set) []string {
+	return each(s.Classes(), func(c effect.Class) string { return string(c) })
+}
+
+func grantOf(g view.Grant) adminwire.Grant {
+	r := g.Row
+	return adminwire.Grant{
+		ID: r.ID.String(), App: g.App, AppID: r.Key.Client.String(), Resource: g.Resource, ResourceID: r.Key.Resource.String(),
+		Contract: r.Key.Contract, Method: r.Key.Method, Title: g.Title, Tool: g.Tool, Effects: wordsOf(r.Effects),
+		Confirm: string(r.Confirm), State: string(g.State), MethodDigest: r.Pin.Method.String(),
+		BindingDigest: r.Pin.Binding.String(), CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, RevokedAt: r.RevokedAt,
+	}
+}
+
+func confirmationOf(c view.Confirmation) adminwire.Confirmation {
+	r := c.Row
+	out := adminwire.Confirmation{
+		ID: r.ID.String(), App: c.App, AppID: r.Key.Client.String(), Resource: c.Resource, ResourceID: r.Key.Resource.String(),
+		Contract: r.Key.Contract, Method: r.Key.Method, Args: r.Args, State: string(r.State), AskedAt: r.AskedAt,
+		DecidedAt: r.DecidedAt, UsedBy: r.UsedBy.String(),
+	}
+	if r.State == confirmation.Approved {
+		out.GoodUntil = r.DecidedAt.Add(bound.ConfirmationLife.Duration())
+	}
+	return out
+}
+
+func invocationOf(v view.Invocation) adminwire.Invocation {
+	r := v.Row
+	return adminwire.Invocation{
+		ID: r.ID.String(), Tx: r.Tx.String(), App: v.App, AppID: r.Client.String(), Resource: v.Resource,
+		ResourceID: r.Target.Resource.String(), Contract: r.Target.Contract, Method: r.Target.Method,
+		Classes: wordsOf(r.Classes), Grant: r.Grant.String(), Revision: r.Revision.String(), State: string(r.State),
+		Code: string(r.Outcome.Code), Message: r.Outcome.Text, Reason: r.Outcome.Reason, Effects: string(r.Outcome.Effects),
+		Detail: resource.Visible(r.Outcome.Detail), Version: r.Outcome.Version, Attempt: r.Attempt, Node: r.Node.String(),
+		Epoch: r.Epoch, ReservedAt: r.ReservedAt, DispatchedAt: r.DispatchedAt, DeadlineAt: r.DeadlineAt,
+		SettledAt: r.SettledAt, ReconciledBy: r.Reconciled.By, ReconciledAt: r.Reconciled.At,
+	}
+}

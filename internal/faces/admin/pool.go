@@ -1,0 +1,148 @@
+package admin
+
+import (
+	"context"
+
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/confirmation"
+	"github.com/stewardhost/steward/internal/domain/pool/grant"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/ground/digest"
+	"github.com/stewardhost/steward/internal/ground/effect"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/service/owner"
+	"github.com/stewardhost/steward/internal/wire/adminwire"
+)
+
+func (d *Door) appsList(ctx context.Context, _ adminwire.Empty) (adminwire.Apps, error) {
+	apps, err := d.Apps.List(ctx, d.host.Owner)
+	return adminwire.Apps{Apps: each(apps, appOf)}, err
+}
+
+func (d *Door) appsAdd(ctx context.Context, req adminwire.AddApp) (adminwire.AddedApp, error) {
+	added, err := d.Apps.Add(ctx, d.host.Owner, req.Name, req.ExpiresAt)
+	if err != nil {
+		return adminwire.AddedApp{}, err
+	}
+	return adminwire.AddedApp{ID: added.Client.String(), Name: added.Name, Tokens: []adminwire.Token{
+		{Audience: string(authority.ForRPC), Token: added.RPC.Reveal()},
+		{Audience: string(authority.ForMCP), Token: added.MCP.Reveal()},
+	}}, nil
+}
+
+func (d *Door) appsDisconnect(ctx context.Context, req adminwire.AppRef) (adminwire.Empty, error) {
+	return adminwire.Empty{}, d.Apps.Disconnect(ctx, d.host.Owner, req.App)
+}
+
+func (d *Door) resourcesList(ctx context.Context, _ adminwire.Empty) (adminwire.Resources, error) {
+	rows, err := d.Reviews.List(ctx, d.host.Owner)
+	return adminwire.Resources{Resources: each(rows, resourceOf)}, err
+}
+
+func (d *Door) resourcesShow(ctx context.Context, req adminwire.ResourceRef) (adminwire.Review, error) {
+	got, err := d.Reviews.Show(ctx, d.host.Owner, req.Resource)
+	if err != nil {
+		return adminwire.Review{}, err
+	}
+	return reviewOf(got), nil
+}
+
+func (d *Door) reviewApprove(ctx context.Context, req adminwire.Approve) (adminwire.Approved, error) {
+	shown, err := digest.Parse(req.Shown)
+	if err != nil {
+		return adminwire.Approved{}, at(err, "/shown")
+	}
+	choices := make([]authority.Choice, len(req.Methods))
+	for i, m := range req.Methods {
+		effects, err := effectsOf(m.Effects)
+		if err != nil {
+			return adminwire.Approved{}, err
+		}
+		choices[i] = authority.Choice{Method: m.Method, Effects: effects}
+	}
+	changes, err := d.Reviews.Approve(ctx, d.host.Owner, req.Resource, shown, choices)
+	if err != nil {
+		return adminwire.Approved{}, err
+	}
+	out := adminwire.Approved{Resource: changes.Resource.ID.String(), Revision: changes.Resource.Revision.String()}
+	for _, m := range changes.Methods {
+		out.Methods = append(out.Methods, m.Definition.ID)
+	}
+	return out, nil
+}
+
+func effectsOf(words []string) (effect.Set, error) {
+	classes := each(words, func(word string) effect.Class { return effect.Class(word) })
+	return effect.SetOf(classes...)
+}
+
+func (d *Door) grantsList(ctx context.Context, req adminwire.ListGrants) (adminwire.Grants, error) {
+	rows, err := d.Grants.List(ctx, d.host.Owner, req.App)
+	return adminwire.Grants{Grants: each(rows, grantOf)}, err
+}
+
+func (d *Door) grantsAdd(ctx context.Context, req adminwire.AddGrants) (adminwire.Grants, error) {
+	confirm, err := grant.ParseConfirm(req.Confirm)
+	if err != nil {
+		return adminwire.Grants{}, at(err, "/confirm")
+	}
+	rows, err := d.Grants.Add(ctx, d.host.Owner, owner.NewRows{
+		App: req.App, Resource: req.Resource, Methods: req.Methods, Confirm: confirm, ExpiresAt: req.ExpiresAt,
+	})
+	return adminwire.Grants{Grants: each(rows, grantOf)}, err
+}
+
+func (d *Door) grantsRevoke(ctx context.Context, req adminwire.RevokeGrants) (adminwire.Revoked, error) {
+	byID, byPair := req.Grant != "", req.App != "" && req.Resource != ""
+	if byID == byPair || byID && (req.App != "" || req.Resource != "") {
+		return adminwire.Revoked{}, fault.New(fault.InvalidRequest, "name a grant, or an app and a resource")
+	}
+	if byPair {
+		n, err := d.Grants.RevokeAll(ctx, d.host.Owner, req.App, req.Resource)
+		return adminwire.Revoked{Revoked: n}, err
+	}
+	which, err := id.Parse[id.Grant](req.Grant)
+	if err != nil {
+		return adminwire.Revoked{}, at(err, "/grant")
+	}
+	return adminwire.Revoked{Revoked: 1}, d.Grants.Revoke(ctx, d.host.Owner, which)
+}
+
+func (d *Door) confirmList(ctx context.Context, req adminwire.ListConfirmations) (adminwire.Confirmations, error) {
+	rows, err := d.Confirmations.List(ctx, d.host.Owner, req.All)
+	return adminwire.Confirmations{Confirmations: each(rows, confirmationOf)}, err
+}
+
+func (d *Door) confirmApprove(ctx context.Context, req adminwire.ConfirmationRef) (adminwire.Confirmation, error) {
+	return d.decide(ctx, req, d.Confirmations.Approve)
+}
+
+func (d *Door) confirmDeny(ctx context.Context, req adminwire.ConfirmationRef) (adminwire.Confirmation, error) {
+	return d.decide(ctx, req, d.Confirmations.Deny)
+}
+
+type decision func(context.Context, id.Owner, id.Confirmation) (confirmation.Row, error)
+
+func (d *Door) decide(ctx context.Context, req adminwire.ConfirmationRef, run decision) (adminwire.Confirmation, error) {
+	which, err := id.Parse[id.Confirmation](req.Confirmation)
+	if err != nil {
+		return adminwire.Confirmation{}, at(err, "/confirmation")
+	}
+	row, err := run(ctx, d.host.Owner, which)
+	if err != nil {
+		return adminwire.Confirmation{}, err
+	}
+	return confirmationOf(view.Confirmation{Row: row}), nil
+}
+
+// at adds the place of a member to the fault of its value.
+func at(err error, pointer string) error { return fault.From(err).With("pointer", pointer) }
+
+func each[A, B any](in []A, f func(A) B) []B {
+	out := make([]B, len(in))
+	for i, a := range in {
+		out[i] = f(a)
+	}
+	return out
+}
