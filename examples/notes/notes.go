@@ -2,6 +2,11 @@
 // something: it keeps notes as files in a folder and "sends" them by appending
 // to an outbox file. steward ships it as the upstream of its demo; it knows
 // nothing of steward.
+//
+// Its tools are described as tools in the field are: hints are set, one has an
+// output schema, and texts and lists have no largest size. A note is replaced
+// whole or not at all, and a message is one line that is appended at once, so
+// whatever ends the server leaves no half of either. Calls may overlap.
 package notes
 
 import (
@@ -22,13 +27,18 @@ import (
 // JSON object a line.
 const Outbox = "outbox.jsonl"
 
+// longestDelay is the latest that a message can be delivered after the call.
+const longestDelay = time.Hour
+
 type readArgs struct {
 	Title string `json:"title" jsonschema:"title of the note"`
 }
 
+// note is what a file holds and what reading gives.
 type note struct {
-	Title string `json:"title"`
-	Text  string `json:"text"`
+	Title string   `json:"title"`
+	Text  string   `json:"text"`
+	Tags  []string `json:"tags,omitempty"`
 }
 
 type writeArgs struct {
@@ -40,19 +50,36 @@ type writeArgs struct {
 type sendArgs struct {
 	Title   string `json:"title" jsonschema:"title of the note to send"`
 	To      string `json:"to" jsonschema:"who gets it"`
-	DelayMS int    `json:"delay_ms,omitempty" jsonschema:"deliver after this many milliseconds"`
+	DelayMS int64  `json:"delay_ms,omitempty" jsonschema:"deliver after this many milliseconds"`
 }
 
+// message is one line of the outbox.
+type message struct {
+	To    string `json:"to"`
+	Title string `json:"title"`
+	Text  string `json:"text"`
+}
+
+// folder is where one server keeps everything.
 type folder string
 
-// Serve runs the server over a pair of streams until ctx ends or the input does.
+// Serve runs the server over a pair of streams until ctx or the input ends. The
+// folder is made if it is not there.
 func Serve(ctx context.Context, dir string, in io.Reader, out io.Writer) error {
-	return server(folder(dir)).Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: writer{out}})
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	err := server(folder(dir)).Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: stream{out}})
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
-type writer struct{ io.Writer }
+// stream is a writer that stays open when the server is done with it.
+type stream struct{ io.Writer }
 
-func (writer) Close() error { return nil }
+func (stream) Close() error { return nil }
 
 func server(f folder) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1.0.0"}, nil)
@@ -60,68 +87,96 @@ func server(f folder) *mcp.Server {
 	mcp.AddTool(s, &mcp.Tool{Name: "read_note", Title: "Read a note", Description: "Returns the text of a note.",
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &no}}, f.read)
 	mcp.AddTool(s, &mcp.Tool{Name: "write_note", Title: "Write a note", Description: "Stores a note, in place of an older one with the same title.",
-		Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &no}}, f.write)
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no}}, f.write)
 	mcp.AddTool(s, &mcp.Tool{Name: "send_note", Title: "Send a note", Description: "Sends a note to somebody. It cannot be taken back.",
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &yes}}, f.send)
 	return s
 }
 
-var titles = regexp.MustCompile(`^[\p{L}\p{N} _-]{1,80}$`)
-
-func (f folder) path(title string) (string, error) {
-	if !titles.MatchString(title) {
-		return "", errors.New("a title is 1 to 80 letters, digits, spaces, _ or -")
-	}
-	return filepath.Join(string(f), title+".txt"), nil
-}
-
-func (f folder) load(title string) (string, error) {
-	path, err := f.path(title)
-	if err != nil {
-		return "", err
-	}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("there is no note %q", title)
-	}
-	return string(text), err
-}
-
 func (f folder) read(_ context.Context, _ *mcp.CallToolRequest, a readArgs) (*mcp.CallToolResult, note, error) {
-	text, err := f.load(a.Title)
-	return say(text), note{a.Title, text}, err
+	n, err := f.load(a.Title)
+	return say(n.Text), n, err
 }
 
 func (f folder) write(_ context.Context, _ *mcp.CallToolRequest, a writeArgs) (*mcp.CallToolResult, any, error) {
-	path, err := f.path(a.Title)
-	if err != nil {
-		return nil, nil, err
-	}
-	return say("stored " + a.Title), nil, os.WriteFile(path, []byte(a.Text), 0o600)
+	return say("stored " + a.Title), nil, f.store(note(a))
 }
 
 func (f folder) send(ctx context.Context, _ *mcp.CallToolRequest, a sendArgs) (*mcp.CallToolResult, any, error) {
-	text, err := f.load(a.Title)
+	if a.DelayMS < 0 || a.DelayMS > longestDelay.Milliseconds() {
+		return nil, nil, fmt.Errorf("a delay is 0 to %d milliseconds", longestDelay.Milliseconds())
+	}
+	n, err := f.load(a.Title)
 	if err != nil {
 		return nil, nil, err
 	}
 	select {
 	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+		return nil, nil, errors.New("cancelled before it was delivered")
 	case <-time.After(time.Duration(a.DelayMS) * time.Millisecond):
 	}
-	line, err := json.Marshal(map[string]string{"to": a.To, "title": a.Title, "text": text})
-	if err != nil {
-		return nil, nil, err
-	}
-	out, err := os.OpenFile(filepath.Join(string(f), Outbox), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, nil, err
-	}
-	_, err = out.Write(append(line, '\n'))
-	return say("sent to " + a.To), nil, errors.Join(err, out.Close())
+	return say("sent to " + a.To), nil, f.post(message{a.To, n.Title, n.Text})
 }
 
 func say(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}
+
+var titles = regexp.MustCompile(`^[\p{L}\p{N} _-]{1,60}$`)
+
+func (f folder) path(title string) (string, error) {
+	if !titles.MatchString(title) {
+		return "", errors.New("a title is 1 to 60 letters, digits, spaces, _ or -")
+	}
+	return filepath.Join(string(f), title+".json"), nil
+}
+
+func (f folder) load(title string) (n note, err error) {
+	path, err := f.path(title)
+	if err != nil {
+		return n, err
+	}
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return n, fmt.Errorf("there is no note %q", title)
+	}
+	if err != nil {
+		return n, err
+	}
+	return n, json.Unmarshal(raw, &n)
+}
+
+// store replaces a note by a file that is complete before it has the name.
+func (f folder) store(n note) error {
+	path, err := f.path(n.Title)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	draft, err := os.CreateTemp(string(f), ".draft-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(draft.Name()) // in vain once it has its name
+	_, err = draft.Write(raw)
+	if err := errors.Join(err, draft.Close()); err != nil {
+		return err
+	}
+	return os.Rename(draft.Name(), path)
+}
+
+func (f folder) post(m message) error {
+	line, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	out, err := os.OpenFile(filepath.Join(string(f), Outbox), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(append(line, '\n'))
+	return errors.Join(err, out.Close())
 }
