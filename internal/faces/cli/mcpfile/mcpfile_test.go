@@ -1,0 +1,146 @@
+package mcpfile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/service/importer"
+	"github.com/stewardhost/steward/internal/wire/adminwire"
+)
+
+func TestWords(t *testing.T) {
+	for line, want := range map[string][]string{
+		"npx -y some-server":       {"npx", "-y", "some-server"},
+		" a\tb\n c ":               {"a", "b", "c"},
+		`a "b c" 'd "e' f\ g`:      {"a", "b c", `d "e`, "f g"},
+		`a "" ''`:                  {"a", "", ""},
+		`x"y"'z'`:                  {"xyz"},
+		`"a\"b" "c\\d" "e\f" '\g'`: {`a"b`, `c\d`, `e\f`, `\g`},
+		"$HOME `id` *":             {"$HOME", "`id`", "*"},
+		"":                         nil,
+		" \t":                      nil,
+		`a "b`:                     nil,
+		`a 'b`:                     nil,
+		`a\`:                       nil,
+	} {
+		got, err := words(line)
+		if !slices.Equal(got, want) || (err != nil) != (want == nil) || err != nil && !fault.Is(err, fault.InvalidRequest) {
+			t.Errorf("%q: %q, %v", line, got, err)
+		}
+	}
+}
+
+// A line that is put together of quoted words gives the words.
+func FuzzWords(f *testing.F) {
+	for _, seed := range []string{"npx\n-y\nsome server", "it's\n\"\n\\", "\n\n", "$x\n`y`\n*\n#"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		want := strings.Split(strings.ToValidUTF8(text, "?"), "\n")
+		quoted := make([]string, len(want))
+		for i, w := range want {
+			quoted[i] = paper.Word(w)
+		}
+		got, err := words(strings.Join(quoted, " "))
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("%q are read as %q, %v", want, got, err)
+		}
+	})
+}
+
+func write(t *testing.T, path string, mode os.FileMode) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The host starts what the owner's own shell would have started, whatever folder
+// and search path the host has itself.
+func TestLocate(t *testing.T) {
+	dir := t.TempDir()
+	base := filepath.Join(dir, "base")
+	own := write(t, filepath.Join(dir, "own", "tool"), 0o700)
+	first := write(t, filepath.Join(dir, "first", "tool"), 0o600) // not executable
+	second := write(t, filepath.Join(dir, "second", "tool"), 0o755)
+	local := write(t, filepath.Join(base, "bin", "tool"), 0o755)
+	write(t, filepath.Join(base, "tool"), 0o755) // never taken by a bare name
+	path := strings.Join([]string{"", ".", filepath.Dir(first), filepath.Dir(second)}, string(filepath.ListSeparator))
+	for name, c := range map[string]struct {
+		entry        importer.Entry
+		command, cwd string // empty command: it cannot be found
+	}{
+		"a bare name":            {importer.Entry{Command: "tool"}, second, ""},
+		"a PATH of its own":      {importer.Entry{Command: "tool", Env: map[string]string{"PATH": filepath.Dir(own)}}, own, ""},
+		"an empty PATH":          {importer.Entry{Command: "tool", Env: map[string]string{"PATH": ""}}, "", ""},
+		"a relative path":        {importer.Entry{Command: "./bin/tool", Dir: "data"}, local, filepath.Join(base, "data")},
+		"a path above":           {importer.Entry{Command: "../own/tool", Dir: ".."}, own, dir},
+		"a full path":            {importer.Entry{Command: own, Dir: "/srv"}, own, "/srv"},
+		"a folder":               {importer.Entry{Command: filepath.Dir(own)}, "", ""},
+		"a file without the bit": {importer.Entry{Command: first}, "", ""},
+		"nothing":                {importer.Entry{Command: "no-such-tool"}, "", ""},
+	} {
+		got := locate(c.entry, base, path)
+		if c.command == "" {
+			if got.Fault == nil || got.Fault.Details["fix"] == nil {
+				t.Errorf("%s: found %s", name, got.Server.Command)
+			}
+			continue
+		}
+		if got.Fault != nil || got.Server.Command != c.command || got.Server.Cwd != c.cwd || got.Server.Args == nil || got.Server.Env == nil {
+			t.Errorf("%s: %+v, %v", name, got.Server, got.Fault)
+		}
+	}
+}
+
+func TestAgainTellsNoSecret(t *testing.T) {
+	for want, s := range map[string]Source{
+		"steward import 'my file.json'":                                          {File: "my file.json"},
+		"steward import --command 'npx -y x' --name x --env 'KEY=…' --env 'B=…'": {Command: "npx -y x", Name: "x", Env: []string{"KEY=s3cret", "B="}},
+	} {
+		if got := s.Again(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestEachGoesOnAndKeepsPlaces(t *testing.T) {
+	servers := make([]Located, 2*atOnce)
+	for i := range servers {
+		servers[i].Server.Name = string(rune('a' + i))
+	}
+	servers[1].Fault = fault.New(fault.InvalidRequest, "no program")
+	asked := make([]bool, len(servers))
+	failed, err := Each(servers, func(string) {}, func(n int, one adminwire.Import) error {
+		asked[n] = one.Servers[0].Name == servers[n].Server.Name
+		if n == 3 {
+			return fault.New(fault.Unavailable, "down").With("stderr", "x")
+		}
+		return nil
+	})
+	want := make([]adminwire.FailedServer, len(servers))
+	want[1] = adminwire.FailedServer{Server: "b", Error: adminwire.Error{Code: "invalid_request", Message: "no program", Retry: "never"}}
+	want[3] = adminwire.FailedServer{Server: "d", Error: adminwire.Error{Code: "unavailable", Message: "down", Retry: "same_tx", Details: map[string]any{"stderr": "x"}}}
+	if diff := cmp.Diff(want, failed); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if diff := cmp.Diff([]bool{true, false, true, true, true, true, true, true}, asked); diff != "" {
+		t.Error(diff)
+	}
+	lost := errors.New("the host ended")
+	if _, err := Each(servers[:1], func(string) {}, func(int, adminwire.Import) error { return lost }); !errors.Is(err, lost) {
+		t.Errorf("the way to the host: %v", err)
+	}
+}

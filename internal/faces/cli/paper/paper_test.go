@@ -1,0 +1,97 @@
+package paper_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
+)
+
+func TestNothingUnseenIsShown(t *testing.T) {
+	const hidden = "a\u202eb\u200bc\U000e0041\x1b[2J\x00é\u00a0\n\td"
+	for name, c := range map[string]struct{ got, want string }{
+		"line":        {paper.Line(hidden), `a\u{202e}b\u{200b}c\u{e0041}\u{1b}[2J\u{0}é` + "\u00a0" + `\n\td`},
+		"block":       {paper.Block(hidden, "> "), `> a\u{202e}b\u{200b}c\u{e0041}\u{1b}[2J\u{0}é` + "\u00a0\n>     d"},
+		"json":        {paper.JSON([]byte(`{"a":["x\u0000`+"\u202e\U000e0041"+`",1e400]}`), "  "), "  {\n    \"a\": [\n      \"x\\u0000\\u202e\\udb40\\udc41\",\n      1e400\n    ]\n  }"},
+		"scalar":      {paper.JSON([]byte(`"x"`), ""), `"x"`},
+		"no json":     {paper.JSON([]byte("{\x1b"), "  "), `  {\u{1b}`},
+		"empty block": {paper.Block("", "> "), "> "},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: got %q, want %q", name, c.got, c.want)
+		}
+	}
+}
+
+// Whatever stands in a document, a terminal gets nothing that cannot be seen, and
+// a reader of JSON gets the same document.
+func FuzzJSONIsTheSameDocument(f *testing.F) {
+	for _, seed := range []string{
+		`{"a":"\u202e\ud83d\ude00","b":[1,2.50,true,null,{}]}`, `"` + "\u202e\U000e0041" + `"`, `[]`, `9007199254740993`,
+		"{\"tab\":\"\\t\",\"\u200b\":\"\\\\u0041\"}", `{`, "\x1b",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		shown := paper.JSON([]byte(text), "")
+		if !resource.Readable(strings.ReplaceAll(shown, "\n", "")) {
+			t.Fatalf("%q is shown as %q", text, shown)
+		}
+		before, err := strictjson.Parse([]byte(text), strictjson.Limits{})
+		if err != nil {
+			return
+		}
+		after, err := strictjson.Parse([]byte(shown), strictjson.Limits{})
+		if diff := cmp.Diff(before, after); err != nil || diff != "" {
+			t.Fatalf("%q is shown as %q: %v\n%s", text, shown, err, diff)
+		}
+	})
+}
+
+// A word that is told can be typed.
+func TestWordsSurviveAShell(t *testing.T) {
+	for _, word := range []string{"", "notes", "my app", "it's", `a"b\c`, "$HOME `id` *", "-x", "ü", "a;b&c|d", "#x", "~", "@items", "x=y"} {
+		out, err := exec.Command("sh", "-c", "printf %s "+paper.Word(word)).Output()
+		if err != nil || string(out) != word && word != "-x" {
+			t.Errorf("%q is typed as %s and read as %q, %v", word, paper.Word(word), out, err)
+		}
+	}
+	if got := paper.Word("notes"); got != "notes" {
+		t.Errorf("a plain word is quoted: %s", got)
+	}
+}
+
+func TestTablesAlign(t *testing.T) {
+	var b strings.Builder
+	table := paper.NewTable("name", "what")
+	table.Row("a\tb", "")
+	table.Row("longer", "x\ny")
+	table.Write(&b, "  ")
+	list := paper.NewTable()
+	list.Row("name", "")
+	list.Write(&b, "")
+	want := "  name    what\n  a\\tb    -\n  longer  x\\ny\nname  \n"
+	if b.String() != want || table.Len() != 2 {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
+
+func TestTimesAndCounts(t *testing.T) {
+	at := time.Date(2026, 7, 1, 14, 0, 0, 5_000_000, time.FixedZone("", 7200))
+	got := []string{paper.Stamp(at), paper.Fine(at), paper.Stamp(time.Time{}), paper.Fine(time.Time{}),
+		paper.Count(0, "tool"), paper.Count(1, "tool"), paper.Count(2, "query")}
+	want := []string{"2026-07-01 12:00:00Z", "2026-07-01 12:00:00.005Z", "-", "-", "0 tools", "1 tool", "2 queries"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if !utf8.ValidString(paper.Line("\xff")) {
+		t.Error("bytes that are no text come through")
+	}
+}

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stewardhost/steward/internal/faces/cli/manual"
+)
+
+// each walks the tree that a person can see.
+func each(cmd *cobra.Command, visit func(*cobra.Command)) {
+	visit(cmd)
+	for _, sub := range cmd.Commands() {
+		each(sub, visit)
+	}
+}
+
+func TestVerbsAreOfOneStyle(t *testing.T) {
+	d := &desk{in: strings.NewReader(""), out: io.Discard, err: io.Discard}
+	verbs := map[string]bool{}
+	each(d.root(), func(cmd *cobra.Command) {
+		path := cmd.CommandPath()
+		verbs[path] = true
+		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") || !unicode.IsLower(rune(cmd.Short[0])) || strings.ContainsAny(cmd.Short+cmd.Long, "!") {
+			t.Errorf("%s: its short help is %q", path, cmd.Short)
+		}
+		if cmd.Runnable() && cmd.Args == nil {
+			t.Errorf("%s takes any words", path)
+		}
+		for _, line := range strings.Split(cmd.Long+"\n"+cmd.Example, "\n") {
+			if len([]rune(line)) > 100 {
+				t.Errorf("%s: a line of its help is long: %q", path, line)
+			}
+		}
+		if reads := cmd.Name() == "list" || cmd.Name() == "show" || cmd.Name() == "status"; reads && cmd.Flags().Lookup("json") == nil {
+			t.Errorf("%s has no --json", path)
+		}
+		if page := manual.Page(cmd); !strings.HasPrefix(page, ".TH ") || strings.Contains(page, "\n.\n") {
+			t.Errorf("%s has the page %q", path, page)
+		}
+	})
+	for _, verb := range []string{
+		"up", "demo", "import", "review", "resources list", "resources show", "apps list", "apps add", "apps disconnect",
+		"grants list", "grants add", "grants revoke", "call", "confirm list", "confirm approve", "confirm deny",
+		"journal list", "journal show", "journal reconcile", "journal verify", "status", "version",
+	} {
+		if !verbs["steward "+verb] {
+			t.Errorf("there is no verb %s", verb)
+		}
+	}
+}
