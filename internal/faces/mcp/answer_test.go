@@ -156,6 +156,24 @@ func TestBytesPassAsTheyWereWritten(t *testing.T) {
 	}
 }
 
+// The older revisions know structured content that is an object only.
+func TestAListAsStructuredContentIsForTheNewerRevision(t *testing.T) {
+	h := newHost()
+	c, token := h.app(id.New[id.Owner](), authority.ForMCP)
+	m := imported(c, "echo")
+	h.grant(c, m)
+	h.setCall(func(_ context.Context, _ authority.Caller, r dispatch.Request) invocation.Answer {
+		return invocation.Answer{Tx: r.Tx, Status: invocation.OK, Effects: effect.Reported,
+			Result: []byte(`{"content":[],"structuredContent":[1,2],"isError":false,"validated":true}`)}
+	})
+	door := New(h.ports(), Options{})
+	old := send(door, legacyCall(token, initialize(t, door, token), m.Tool, "{}")).Body.String()
+	now := send(door, modernCall(token, m.Tool, "{}")).Body.String()
+	if strings.Contains(old, "structuredContent") || !strings.Contains(now, `"structuredContent":[1,2]`) {
+		t.Errorf("legacy: %s\nmodern: %s", old, now)
+	}
+}
+
 func TestWhatACallMayCarry(t *testing.T) {
 	h := newHost()
 	c, token := h.app(id.New[id.Owner](), authority.ForMCP)

@@ -142,7 +142,7 @@ func TestNothingGrowsOverItsBound(t *testing.T) {
 	if initialize(t, door, token) == "" {
 		t.Error("no session after one ended")
 	}
-	if w := send(door, post{token: token, body: strings.Replace(open, `"params":{`, `"params":[{`, 1)}); w.Header().Get(frame.SessionHeader) != "" {
+	if w := send(door, post{token: token, body: strings.Replace(open, `"2025-11-25"`, `5`, 1)}); w.Header().Get(frame.SessionHeader) != "" {
 		t.Error("a broken initialize opened a session")
 	}
 
