@@ -280,7 +280,7 @@ func TestGuessedNamesAllLookTheSame(t *testing.T) {
 	}
 	h.mu.Unlock()
 	legacyBytes, modernBytes := map[string]bool{}, map[string]bool{}
-	for _, name := range []string{"nothing", theirs.Tool, "mine", "echo", "", "changed", mine.Tool + " ", revoked.Tool, drifted.Tool} {
+	for _, name := range []string{drifted.Tool, revoked.Tool, "nothing", theirs.Tool, "mine", "echo", "", "changed", mine.Tool + " "} {
 		l := send(door, legacyCall(token, session, name, `{"a":1}`))
 		legacyBytes[fmt.Sprint(l.Code, l.Header(), l.Body)] = true
 		if name == "" {

@@ -128,6 +128,9 @@ func TestNothingGrowsOverItsBound(t *testing.T) {
 		t.Fatal(full)
 	}
 	const open = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	if w := send(door, post{token: token, body: strings.Replace(open, `"2025-11-25"`, `5`, 1)}); w.Code != http.StatusOK || door.Stats().Sessions != 0 || door.held != 0 {
+		t.Errorf("a broken initialize: %d, %d held", w.Code, door.held)
+	}
 	first := initialize(t, door, token)
 	for range bound.MCPSessions.Int() - 1 {
 		send(door, post{token: token, body: open})
@@ -142,10 +145,6 @@ func TestNothingGrowsOverItsBound(t *testing.T) {
 	if initialize(t, door, token) == "" {
 		t.Error("no session after one ended")
 	}
-	if w := send(door, post{token: token, body: strings.Replace(open, `"2025-11-25"`, `5`, 1)}); w.Header().Get(frame.SessionHeader) != "" {
-		t.Error("a broken initialize opened a session")
-	}
-
 	var streams []*stream
 	for range bound.MCPStreams.Int() {
 		s := &stream{c, func() {}}
