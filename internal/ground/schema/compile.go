@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,9 +27,11 @@ var dialects = []string{
 	"https://json-schema.org/draft/2020-12/schema",
 }
 
-// reserved are member names that some readers of JSON treat as their own
-// (draft, importer subset).
 var reserved = []string{"__proto__", "constructor", "prototype"}
+
+// IsReserved reports whether a member may not have this name, because some
+// readers of JSON treat it as their own (draft, importer subset).
+func IsReserved(name string) bool { return slices.Contains(reserved, name) }
 
 // compiler counts what one schema has used of its bounds.
 type compiler struct{ nodes int }

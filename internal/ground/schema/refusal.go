@@ -52,9 +52,9 @@ func (v *Violation) Unwrap() error {
 
 func sentence(pointer, whole, text string) string {
 	if pointer == "" {
-		return whole + " " + text
+		return whole + ": " + text
 	}
-	return pointer + " " + text
+	return pointer + ": " + text
 }
 
 var escapes = strings.NewReplacer("~", "~0", "/", "~1")

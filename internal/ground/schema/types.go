@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/stewardhost/steward/internal/ground/bound"
@@ -37,7 +36,7 @@ func (c *compiler) properties(n *node, v strictjson.Value, at *place, depth int)
 	n.properties = make(map[string]property, len(v.Members))
 	for _, m := range v.Members {
 		here := at.to(m.Name)
-		if slices.Contains(reserved, m.Name) {
+		if IsReserved(m.Name) {
 			return here.refuse("is a reserved name")
 		}
 		child, refusal := c.node(m.Value, here, depth+1)
