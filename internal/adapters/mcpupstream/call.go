@@ -10,6 +10,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/envelope"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/failpoint"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 )
@@ -32,6 +33,9 @@ func (s *session) call(ctx context.Context, tool string, args []byte, late func(
 	if err != nil {
 		s.forget(id)
 		return s.unsent(ctx, n, err)
+	}
+	if err := failpoint.Hit(failpoint.Sent); err != nil {
+		s.end(err.Error())
 	}
 	select {
 	case a := <-w.answer:

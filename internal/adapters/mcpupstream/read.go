@@ -9,6 +9,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/envelope"
 	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/failpoint"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 )
 
@@ -134,6 +135,12 @@ func (s *session) takeMessage(line []byte) {
 		if !ok || !asked {
 			s.deliver(0, answer.Answer{}) // counted as a stray
 			return
+		}
+		if k == answer.Call {
+			if err := failpoint.Hit(failpoint.HalfRead); err != nil {
+				s.end(err.Error())
+				return
+			}
 		}
 		s.deliver(id, answer.Read(k, m))
 	case m.Method == nil || m.Check(answer.Question.Limits()) != nil:
