@@ -1,6 +1,7 @@
 package narrowing
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,7 +40,7 @@ func (w *walk) union(s shape.Shape, list shape.Word, here spot) (strictjson.Valu
 			note := newDecision(here.site, KindPickBranch, list.Name+": "+describeAll(branches), b.describe())
 			v, bad := w.only(rest, b, note, here)
 			if bad == nil && null {
-				w.nothingButNull(m, note)
+				w.nothingButNull(m)
 			}
 			if bad == nil && list.Name == "oneOf" && !w.apartFromOthers(v, branches, i) {
 				bad = shape.Unfit(b.At, "may overlap with another branch of oneOf")
@@ -58,11 +59,11 @@ func (w *walk) union(s shape.Shape, list shape.Word, here spot) (strictjson.Valu
 	return strictjson.Value{}, first
 }
 
-// nothingButNull turns a choice into a loss: of everything else that could be
-// given, nothing was expressible.
-func (w *walk) nothingButNull(m mark, choice Decision) {
-	w.back(m)
-	w.lost = append(w.lost, choice)
+// nothingButNull turns the choice that was recorded first after a mark into a
+// loss: of everything else that could be given, nothing was expressible.
+func (w *walk) nothingButNull(m mark) {
+	w.lost = append(w.lost, w.decisions[m.decisions])
+	w.decisions = slices.Delete(w.decisions, m.decisions, m.decisions+1)
 }
 
 func (w *walk) branches(list shape.Word) ([]branch, *shape.Misfit) {

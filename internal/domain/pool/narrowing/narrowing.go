@@ -104,7 +104,7 @@ func ProposeOutput(rawOutputSchema []byte) (outputSchema []byte, ok bool) {
 	w := newWalk(document, Profile{Text: widest, LongText: widest, List: bound.ResultNodes.Int()})
 	s, err := w.compiled(document)
 	restricts := func(d Decision) bool { return !kinds[d.Kind].keeps }
-	if err != nil || len(w.lost) > 0 || slices.ContainsFunc(w.decisions, restricts) {
+	if err != nil || w.loose || len(w.lost) > 0 || slices.ContainsFunc(w.decisions, restricts) {
 		return nil, false
 	}
 	return s.Canonical(), true
@@ -132,6 +132,7 @@ func refused(reason *schema.Refusal) Result { return Result{Outcome: Refused, Re
 type walk struct {
 	*shape.Reader
 	profile   Profile
+	loose     bool // the proposal demands what an upstream of draft-07 ignores
 	decisions []Decision
 	lost      []Decision
 }

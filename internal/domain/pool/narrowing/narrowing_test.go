@@ -196,9 +196,10 @@ func TestPropose(t *testing.T) {
 				Decisions: []string{`the arguments: the note $id is not carried`},
 				Lost:      []string{`/a: can no longer be given: /properties/a/$id: is a keyword that cannot be expressed`}}},
 		{"where only null can be expressed, the rest is lost",
-			of(`"a":{"anyOf":[{"type":"object"},{"type":"null"}]},"b":{"type":["object","null"]}`),
+			of(`"a":{"anyOf":[{"type":"object"},{"type":"null"}],"x-a":1},"b":{"type":["object","null"]}`),
 			story{Outcome: narrowing.Lossy, Schema: proposed(`"a":{"type":"null"},"b":{"type":"null"}`),
-				Lost: []string{`/a: only null (was anyOf: object or null)`, `/b: only null (was object or null)`}}},
+				Decisions: []string{`!/a: the unknown note x-a is not carried`},
+				Lost:      []string{`/a: only null (was anyOf: object or null)`, `/b: only null (was object or null)`}}},
 		{"draft-07 ignores what stands beside a reference, so it tells no branches apart",
 			`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","additionalProperties":false,"definitions":{"any":{}},"properties":{
 				"a":{"oneOf":[{"type":"boolean"},{"$ref":"#/definitions/any","type":"string"}]},
@@ -470,6 +471,8 @@ func TestProposeOutput(t *testing.T) {
 		{of(`"a":{"anyOf":[{"type":"string"},{"type":"null"}]}`), ""},
 		{of(`"a":{"type":["string","null"]}`), ""},
 		{of(`"a":{"type":"object"}`), ""},
+		{`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"s":{"type":"string"}},` +
+			of(`"a":{"$ref":"#/definitions/s","maxLength":2}`)[1:], ""},
 		{of(`"a":{"enum":["a",["b"]]}`), ""},
 		{of(`"a":{}`), ""},
 		{`{"type":"object","properties":{"a":{"type":"null"}}}`, ""},

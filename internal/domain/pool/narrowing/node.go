@@ -30,6 +30,7 @@ func (w *walk) node(s shape.Shape, here spot) (strictjson.Value, *shape.Misfit) 
 
 // wroteOut decides about the references and lists of schemas that are gone.
 func (w *walk) wroteOut(f shape.Flat, here spot) {
+	w.loose = w.loose || f.Loose
 	for _, word := range f.Written {
 		if word.Name == "$ref" {
 			w.decide(here, KindInlineRef, word.Value.Text, "")
@@ -59,7 +60,7 @@ func (w *walk) flattened(s shape.Shape, here spot) (strictjson.Value, *shape.Mis
 		}
 		v, bad := w.typed(s, t, here)
 		if bad == nil && t == "null" && len(types) > 1 {
-			w.nothingButNull(m, note)
+			w.nothingButNull(m)
 		}
 		if bad == nil || bad.Fatal {
 			return v, bad
