@@ -2,7 +2,9 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,13 +27,18 @@ import (
 // began is where every test's clock starts.
 var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// clock is a wall clock that a test moves. The store reads it from several
-// goroutines, a test moves it only between verbs.
-type clock struct{ at time.Time }
+// clock is a wall clock that a test moves.
+type clock struct{ ms atomic.Int64 }
 
-func (c *clock) now() time.Time         { return c.at }
-func (c *clock) step(d time.Duration)   { c.at = c.at.Add(d) }
-func (c *clock) options() store.Options { return store.Options{Now: c.now} }
+func newClock(at time.Time) *clock {
+	c := &clock{}
+	c.set(at)
+	return c
+}
+
+func (c *clock) now() time.Time       { return time.UnixMilli(c.ms.Load()).UTC() }
+func (c *clock) set(at time.Time)     { c.ms.Store(at.UnixMilli()) }
+func (c *clock) step(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 
 // pool is a store with one owner, as tests begin with it.
 type pool struct {
@@ -44,7 +51,7 @@ type pool struct {
 
 func newPool(t testing.TB) *pool {
 	t.Helper()
-	p := &pool{dir: t.TempDir() + "/store", clock: &clock{began}}
+	p := &pool{dir: t.TempDir() + "/store", clock: newClock(began)}
 	p.open(t)
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
@@ -57,7 +64,7 @@ func newPool(t testing.TB) *pool {
 
 func (p *pool) open(t testing.TB) {
 	t.Helper()
-	s, err := store.Open(context.Background(), p.dir, p.clock.options())
+	s, err := store.Open(context.Background(), p.dir, store.Options{Now: p.clock.now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +201,7 @@ func (p *pool) commandOf(c authority.Caller, tx id.Tx, got invocation.Resolved, 
 }
 
 // tx mints a tx at the test's time.
-func (p *pool) tx() id.Tx { return id.NewTx(p.clock.at) }
+func (p *pool) tx() id.Tx { return id.NewTx(p.clock.now()) }
 
 // outcome is what the port settles with after an event.
 func outcome(r invocation.Row, ev invocation.Event, late bool) authority.Settle {
@@ -216,7 +223,7 @@ func must(t testing.TB, err error) {
 func wantFault(t testing.TB, err error, code fault.Code) {
 	t.Helper()
 	if !fault.Is(err, code) {
-		t.Fatalf("got %v, want %s", err, code)
+		t.Fatalf("got %v (%v), want %s", err, errors.Unwrap(err), code)
 	}
 }
 
@@ -229,4 +236,12 @@ func (p *pool) holds(t testing.TB) view.Verification {
 		t.Fatalf("the trail does not hold: %+v %v", v.Break, v.Mismatches)
 	}
 	return v
+}
+
+// flushed waits until every row of the trail that nobody waits for is written.
+// Verify writes them first.
+func (p *pool) flushed(t testing.TB) error {
+	t.Helper()
+	_, err := p.Verify(t.Context(), nil)
+	return err
 }

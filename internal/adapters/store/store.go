@@ -77,8 +77,8 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	definitions := record.NewDefinitions()
-	return &Store{holdings.New(l, definitions), journal.New(l, definitions), l}, nil
+	memory := record.NewMemory()
+	return &Store{holdings.New(l, memory), journal.New(l, memory), l}, nil
 }
 
 // identity reads the node's id, or mints one for a folder that has none. The

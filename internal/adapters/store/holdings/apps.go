@@ -49,26 +49,26 @@ func (h *Holdings) AddApp(ctx context.Context, owner id.Owner, app view.NewApp) 
 	if err := resource.CheckLabel(app.Name); err != nil {
 		return err
 	}
-	return h.ledger.Write(ctx, func(tx *ledger.Tx) error {
+	return h.change(ctx, owner, app.Client, func(tx *ledger.Tx) (bool, error) {
 		var other string
 		found, err := tx.One(connectedName, []any{owner.String(), app.Name}, &other)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if found {
-			return fault.New(fault.Conflict, "an app with this name is connected")
+			return false, fault.New(fault.Conflict, "an app with this name is connected")
 		}
 		if _, err := tx.Exec(addClient, owner.String(), app.Client.String(), app.Name, string(authority.Application), tx.Now.UnixMilli()); err != nil {
-			return err
+			return false, err
 		}
 		for _, t := range app.Tokens {
 			if _, err := tx.Exec(addToken, t.Hash[:], owner.String(), app.Client.String(), string(t.Audience), tx.Now.UnixMilli(),
 				record.Millis(t.ExpiresAt)); err != nil {
-				return err
+				return false, err
 			}
 		}
 		_, err = tx.Audit(said(owner, audit.AppAdded, app.Client.String(), ""))
-		return err
+		return false, err
 	})
 }
 

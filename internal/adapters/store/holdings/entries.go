@@ -68,25 +68,25 @@ func (h *Holdings) AddAdapter(ctx context.Context, a view.Adapter, r resource.Ro
 	if r.Owner != a.Owner || r.Adapter != a.ID {
 		return fault.New(fault.InvalidRequest, "the resource is not the entry's")
 	}
-	return h.ledger.Write(ctx, func(tx *ledger.Tx) error {
+	return h.change(ctx, a.Owner, id.Client{}, func(tx *ledger.Tx) (bool, error) {
 		var other string
 		found, err := tx.One(entryName, []any{a.Owner.String(), a.Name}, &other)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if found {
-			return fault.New(fault.Conflict, "an entry with this name is there")
+			return false, fault.New(fault.Conflict, "an entry with this name is there")
 		}
 		if _, err := tx.Exec(addEntry, a.Owner.String(), a.ID.String(), a.Name, a.Kind, record.Bytes(a.Configuration),
 			resource.Visible(a.Server), resource.Visible(a.Protocol), string(a.State), tx.Now.UnixMilli()); err != nil {
-			return err
+			return false, err
 		}
 		r.CreatedAt = tx.Now
 		if err := record.AddResource(tx.Tx, r); err != nil {
-			return err
+			return false, err
 		}
 		_, err = tx.Audit(said(a.Owner, audit.Imported, r.ID.String(), "entry added"))
-		return err
+		return false, err
 	})
 }
 

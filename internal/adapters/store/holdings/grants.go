@@ -98,17 +98,17 @@ func auditGrant(tx *ledger.Tx, kind audit.Kind, r grant.Row) error {
 // Revoke ends one row; ending it again changes nothing.
 func (h *Holdings) Revoke(ctx context.Context, owner id.Owner, which id.Grant) (grant.Row, error) {
 	var row grant.Row
-	err := h.ledger.Write(ctx, func(tx *ledger.Tx) error {
+	err := h.change(ctx, owner, id.Client{}, func(tx *ledger.Tx) (bool, error) {
 		rows, err := tx.Query(grantByID, owner.String(), which.String())
 		list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (grant.Row, error) { return record.ScanGrant(rows) })
 		if err != nil {
-			return err
+			return false, err
 		}
 		if len(list) == 0 {
-			return authority.NotFound()
+			return false, authority.NotFound()
 		}
 		row, err = revoke(tx, list[0])
-		return err
+		return false, err
 	})
 	if err != nil {
 		return grant.Row{}, err

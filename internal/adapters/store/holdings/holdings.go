@@ -24,16 +24,17 @@ type Changed func(owner id.Owner, client id.Client)
 
 // Holdings holds the verbs.
 type Holdings struct {
-	ledger      *ledger.Ledger
-	definitions *record.Definitions
+	ledger *ledger.Ledger
+	memory *record.Memory
 
 	mu       sync.Mutex
 	watchers []Changed
+	catalogs map[catalogKey]catalog
 }
 
 // New returns the verbs over a ledger.
-func New(l *ledger.Ledger, d *record.Definitions) *Holdings {
-	return &Holdings{ledger: l, definitions: d}
+func New(l *ledger.Ledger, m *record.Memory) *Holdings {
+	return &Holdings{ledger: l, memory: m, catalogs: map[catalogKey]catalog{}}
 }
 
 // OnChange asks to be told of changes from now on. The function is called on the
@@ -53,14 +54,21 @@ func (h *Holdings) changed(owner id.Owner, client id.Client) {
 	}
 }
 
-// change runs a job and, if it says so, tells of the change once it is durable.
-func (h *Holdings) change(ctx context.Context, owner id.Owner, client id.Client, job func(*ledger.Tx) (changes bool, err error)) error {
-	changes := false
+const countChange = "UPDATE owners SET changes = changes + 1 WHERE owner = $1"
+
+// change runs the job of every verb that touches who may do what. It raises the
+// owner's count of changes in the same transaction, so that no call goes on with
+// what was remembered before; if the job says that what a client may list is
+// another now, it tells so once that is durable.
+func (h *Holdings) change(ctx context.Context, owner id.Owner, client id.Client, job func(*ledger.Tx) (lists bool, err error)) error {
+	lists := false
 	err := h.ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
-		changes, err = job(tx)
+		if lists, err = job(tx); err == nil {
+			_, err = tx.Exec(countChange, owner.String())
+		}
 		return err
 	})
-	if err == nil && changes {
+	if err == nil && lists {
 		h.changed(owner, client)
 	}
 	return err

@@ -14,7 +14,8 @@ import (
 
 const (
 	ownerByName = "SELECT o.owner FROM owners o WHERE o.name = $1"
-	addOwner    = "INSERT INTO owners (owner, name, created_at) VALUES ($1, $2, $3)"
+	lastNumber  = "SELECT COALESCE(MAX(o.number), 0) FROM owners o"
+	addOwner    = "INSERT INTO owners (owner, number, name, changes, created_at) VALUES ($1, $2, $3, 0, $4)"
 	addProfile  = "INSERT INTO profiles (owner, name, locale, timezone, updated_at) VALUES ($1, '', '', '', $2)"
 	ownersHand  = "SELECT c.client FROM clients c WHERE c.owner = $1 AND c.kind = 'owner' ORDER BY c.created_at LIMIT 1"
 	byAlias     = "SELECT r.resource FROM resources r WHERE r.owner = $1 AND r.alias = $2 AND r.alias <> ''"
@@ -56,7 +57,8 @@ func (h *Holdings) EnsureOwner(ctx context.Context, name string, seeds []view.Se
 				return err
 			}
 		}
-		return nil
+		_, err := tx.Exec(countChange, s.owner.String())
+		return err
 	})
 	if err != nil {
 		return id.Owner{}, id.Client{}, err
@@ -77,8 +79,11 @@ func (s *seeding) find(tx *ledger.Tx, name string) error {
 		_, err = tx.One(ownersHand, []any{s.owner.String()}, record.Text(&s.hand))
 		return err
 	}
-	at := tx.Now.UnixMilli()
-	if _, err := tx.Exec(addOwner, s.owner.String(), name, at); err != nil {
+	at, last := tx.Now.UnixMilli(), int64(0)
+	if _, err := tx.One(lastNumber, nil, &last); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(addOwner, s.owner.String(), last+record.CallsOfOwner, name, at); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(addProfile, s.owner.String(), at); err != nil {

@@ -73,7 +73,7 @@ func (j *Journal) RunBuiltin(ctx context.Context, c authority.Call, _, condition
 		if err != nil {
 			return err
 		}
-		d.Row, err = j.finish(tx, d.CallChanges, end)
+		d.Row, err = j.finish(tx, d, end)
 		return err
 	})
 	if err != nil {
@@ -89,7 +89,7 @@ func (j *Journal) RunBuiltin(ctx context.Context, c authority.Call, _, condition
 }
 
 // finish writes the row of a built-in that has run.
-func (j *Journal) finish(tx *ledger.Tx, ch authority.CallChanges, end done) (invocation.Row, error) {
+func (j *Journal) finish(tx *ledger.Tx, ch decided, end done) (invocation.Row, error) {
 	verdict := invocation.Verdict{State: invocation.Succeeded, Effects: effect.None}
 	outcome := invocation.Outcome{Version: end.version, Effects: effect.None}
 	switch {
@@ -115,7 +115,7 @@ func (j *Journal) finish(tx *ledger.Tx, ch authority.CallChanges, end done) (inv
 		return row, err
 	}
 	if !ch.Taken {
-		return row, record.AddInvocation(tx.Tx, row, told)
+		return row, record.AddInvocation(tx.Tx, ch.number, row, told)
 	}
 	if err := record.RetakeInvocation(tx.Tx, ch.Row); err != nil {
 		return row, err

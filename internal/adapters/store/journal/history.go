@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
@@ -30,12 +29,12 @@ const (
 	callByTx = "SELECT " + record.InvocationColumns + ", c.name, r.label FROM clients c " +
 		"JOIN invocations i ON i.owner = c.owner AND i.client = c.client AND i.tx = $2 " +
 		"LEFT JOIN resources r ON r.owner = i.owner AND r.resource = i.resource WHERE c.owner = $1 LIMIT 2"
-	pageOrder = " ORDER BY i.reserved_at DESC, i.invocation DESC LIMIT $4"
+	pageOrder = " ORDER BY i.number DESC LIMIT $3"
 )
 
 // pageOfCalls leaves results out, which may be large.
-var pageOfCalls = "SELECT " + strings.Replace(record.InvocationColumns, "i.result", "NULL", 1) + ", c.name, r.label FROM invocations i" +
-	namesOfCall + " WHERE i.owner = $1 AND (i.reserved_at, i.invocation) < ($2, $3)"
+var pageOfCalls = "SELECT " + strings.Replace(record.InvocationColumns, "i.result", "NULL", 1) + ", c.name, r.label, i.number - o.number " +
+	"FROM owners o JOIN invocations i ON i.owner = o.owner AND i.number > o.number AND i.number < o.number + $2" + namesOfCall + " WHERE o.owner = $1"
 
 func scanCall(rows *sql.Rows) (v view.Invocation, err error) {
 	v.Row, err = record.ScanInvocation(rows, record.Word(&v.App), record.Word(&v.Resource))
@@ -48,12 +47,12 @@ func (j *Journal) Invocations(ctx context.Context, owner id.Owner, f view.Journa
 	if err := bound.PageRows.Check(f.Limit); err != nil {
 		return nil, "", err
 	}
-	at, which, err := parseCursor(f.Before)
+	before, err := parseCursor(f.Before)
 	if err != nil {
 		return nil, "", err
 	}
 	limit := pageOr(f.Limit)
-	query, args := pageOfCalls, []any{owner.String(), at, which, limit + 1}
+	query, args := pageOfCalls, []any{owner.String(), before, limit + 1}
 	if f.State != "" {
 		if !slices.Contains(invocation.States(), f.State) {
 			return nil, "", fault.New(fault.InvalidRequest, "there is no such state of a call")
@@ -65,32 +64,34 @@ func (j *Journal) Invocations(ctx context.Context, owner id.Owner, f view.Journa
 		args = append(args, f.Client.String())
 		query += fmt.Sprintf(" AND i.client = $%d", len(args))
 	}
+	var places []int64
 	err = j.ledger.Read(ctx, func(tx *ledger.Tx) error {
 		rows, err := tx.Query(query+pageOrder, args...)
-		list, err = sqldb.Collect(rows, err, scanCall)
+		list, err = sqldb.Collect(rows, err, func(rows *sql.Rows) (v view.Invocation, err error) {
+			var place int64
+			v.Row, err = record.ScanInvocation(rows, record.Word(&v.App), record.Word(&v.Resource), &place)
+			places = append(places, place)
+			return v, err
+		})
 		return err
 	})
 	if err == nil && len(list) > limit {
-		list = list[:limit]
-		last := list[limit-1].Row
-		next = strconv.FormatInt(record.Millis(last.ReservedAt), 10) + "." + last.ID.String()
+		list, next = list[:limit], strconv.FormatInt(places[limit-1], 10)
 	}
 	return list, next, err
 }
 
 // parseCursor reads the place of the last row of a page; the empty text is the
 // place behind all of them.
-func parseCursor(text string) (at int64, which string, err error) {
+func parseCursor(text string) (int64, error) {
 	if text == "" {
-		return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), "", nil
+		return record.CallsOfOwner, nil
 	}
-	ms, rest, _ := strings.Cut(text, ".")
-	at, err = strconv.ParseInt(ms, 10, 64)
-	of, bad := id.Parse[id.Invocation](rest)
-	if err != nil || bad != nil || at < 0 {
-		return 0, "", fault.New(fault.InvalidRequest, "not the cursor of a page")
+	place, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || place < 1 || place > record.CallsOfOwner {
+		return 0, fault.New(fault.InvalidRequest, "not the cursor of a page")
 	}
-	return at, of.String(), nil
+	return place, nil
 }
 
 // Invocation finds one call of the owner's by its id or tx.

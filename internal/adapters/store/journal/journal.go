@@ -29,12 +29,12 @@ import (
 
 // Journal holds the verbs.
 type Journal struct {
-	ledger      *ledger.Ledger
-	definitions *record.Definitions
+	ledger *ledger.Ledger
+	memory *record.Memory
 }
 
 // New returns the verbs over a ledger.
-func New(l *ledger.Ledger, d *record.Definitions) *Journal { return &Journal{l, d} }
+func New(l *ledger.Ledger, m *record.Memory) *Journal { return &Journal{l, m} }
 
 const (
 	resourceByAlias = "SELECT r.resource FROM resources r WHERE r.owner = $1 AND r.alias = $2 AND r.alias <> ''"
@@ -93,10 +93,11 @@ func (j *Journal) resource(tx *sqldb.Tx, owner id.Owner, ref string) (id.Resourc
 	return which, err
 }
 
-// facts loads what a decision about a call looks at.
-func (j *Journal) facts(tx *ledger.Tx, c authority.Call) (authority.CallFacts, error) {
-	s, err := j.definitions.CallStanding(tx.Tx, c.Caller, c.Target, c.Tx, c.Input, tx.Now)
-	f := authority.CallFacts{Standing: s.Standing}
+// facts loads what a decision about a call looks at, and the number that a new
+// row would have.
+func (j *Journal) facts(tx *ledger.Tx, c authority.Call) (f authority.CallFacts, next int64, err error) {
+	s, err := j.memory.CallStanding(tx.Tx, c.Caller, c.Target, c.Tx, c.Input, tx.Now)
+	f = authority.CallFacts{Standing: s.Standing}
 	if err == nil && s.Known {
 		f.Row, err = record.InvocationByTx(tx.Tx, c.Caller.Owner, c.Caller.Client, c.Tx)
 	}
@@ -104,32 +105,32 @@ func (j *Journal) facts(tx *ledger.Tx, c authority.Call) (authority.CallFacts, e
 		f.Held, err = record.OneInvocation(tx.Tx, newestDoubt, c.Caller.Owner.String(), c.Caller.Client.String(), c.Input.String())
 	}
 	if err != nil || s.Grant == nil || !s.Grant.Asks() {
-		return f, err
+		return f, s.Next, err
 	}
 	rows, err := tx.Query(pendingQuestions, c.Caller.Owner.String(), c.Caller.Client.String(), c.Input.String())
 	f.Confirmations, err = sqldb.Collect(rows, err, func(rows *sql.Rows) (confirmation.Row, error) { return record.ScanConfirmation(rows) })
-	if err != nil {
-		return f, err
+	if err == nil {
+		_, err = tx.One(openQuestions, []any{c.Caller.Owner.String()}, &f.OpenQuestions)
 	}
-	_, err = tx.One(openQuestions, []any{c.Caller.Owner.String()}, &f.OpenQuestions)
-	return f, err
+	return f, s.Next, err
 }
 
 // decided is what came of a decision inside its transaction. A refusal that was
 // recorded there needs no other row in the trail.
 type decided struct {
 	authority.CallChanges
+	number  int64 // of the row, if it is new
 	refusal *fault.Fault
 }
 
 // decide loads, decides and writes everything but the row itself.
 func (j *Journal) decide(tx *ledger.Tx, c authority.Call) (d decided, err error) {
-	f, err := j.facts(tx, c)
+	f, next, err := j.facts(tx, c)
 	if err != nil {
 		return d, err
 	}
 	ch, bad := authority.DecideCall(f, c, tx.Now)
-	d.CallChanges = ch
+	d.CallChanges, d.number = ch, next
 	if bad != nil && ch.Ask == nil {
 		return d, bad
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
-	"github.com/stewardhost/steward/internal/adapters/store/record"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -16,15 +15,8 @@ func (j *Journal) Lookup(ctx context.Context, c authority.Caller, which id.Tx) (
 	var row *invocation.Row
 	var answer invocation.Answer
 	err := j.ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		if row, err = record.InvocationByTx(tx.Tx, c.Owner, c.Client, which); err != nil {
-			return err
-		}
-		var target invocation.Target
-		if row != nil {
-			target = row.Target
-		}
-		s, err := j.definitions.Standing(tx.Tx, c, target, tx.Now)
-		if err != nil {
+		var s authority.Standing
+		if row, s, err = j.memory.AttemptStanding(tx.Tx, c, which, tx.Now); err != nil {
 			return err
 		}
 		if row == nil {

@@ -25,7 +25,7 @@ func (j *Journal) Reserve(ctx context.Context, c authority.Call) (authority.Call
 		case d.Taken:
 			return record.RetakeInvocation(tx.Tx, d.Row)
 		}
-		return record.AddInvocation(tx.Tx, d.Row, audit.Entry{})
+		return record.ReserveInvocation(tx.Tx, d.number, d.Row)
 	})
 	if err != nil {
 		j.deny(c.Caller, c.Tx, err, d.refusal)
@@ -44,11 +44,7 @@ func (j *Journal) Mark(ctx context.Context, c authority.Caller, a authority.Atte
 	var refusal *fault.Fault
 	err := j.ledger.Write(ctx, func(tx *ledger.Tx) error {
 		refusal = nil
-		before, err := j.attempted(tx, c, a)
-		if err != nil {
-			return err
-		}
-		s, err := j.definitions.Standing(tx.Tx, c, before.Target, tx.Now)
+		before, s, err := j.attempted(tx, c, a)
 		if err != nil {
 			return err
 		}
@@ -73,15 +69,15 @@ func (j *Journal) Mark(ctx context.Context, c authority.Caller, a authority.Atte
 	return row, nil
 }
 
-// attempted loads the row that an attempt is about. Where there is none, no
-// decision about the zero row can succeed.
-func (j *Journal) attempted(tx *ledger.Tx, c authority.Caller, a authority.Attempt) (invocation.Row, error) {
+// attempted loads the row that an attempt is about, and the standing for it.
+// Where there is no row, no decision about the zero row can succeed.
+func (j *Journal) attempted(tx *ledger.Tx, c authority.Caller, a authority.Attempt) (invocation.Row, authority.Standing, error) {
 	if a.Owner != c.Owner || a.Client != c.Client {
-		return invocation.Row{}, fault.New(fault.Conflict, "the attempt is another caller's")
+		return invocation.Row{}, authority.Standing{}, fault.New(fault.Conflict, "the attempt is another caller's")
 	}
-	r, err := record.InvocationByTx(tx.Tx, a.Owner, a.Client, a.Tx)
+	r, s, err := j.memory.AttemptStanding(tx.Tx, c, a.Tx, tx.Now)
 	if err != nil || r == nil {
-		return invocation.Row{}, err
+		return invocation.Row{}, s, err
 	}
-	return *r, nil
+	return *r, s, nil
 }

@@ -19,17 +19,13 @@ func (j *Journal) Settle(ctx context.Context, c authority.Caller, s authority.Se
 	var answer invocation.Answer
 	s.Outcome.Detail = resource.Visible(s.Outcome.Detail) // an upstream's words may hold what no text column does
 	err := j.ledger.Write(ctx, func(tx *ledger.Tx) error {
-		row, err := j.attempted(tx, c, s.Attempt)
+		row, standing, err := j.attempted(tx, c, s.Attempt)
 		if err != nil {
 			return err
 		}
 		row, bad := authority.DecideSettle(row, s, tx.Now)
 		if bad != nil {
 			return bad
-		}
-		standing, err := j.definitions.Standing(tx.Tx, c, row.Target, tx.Now)
-		if err != nil {
-			return err
 		}
 		answer = authority.Reply(standing, row, c, tx.Now)
 		kind, withheld := audit.Called, ""

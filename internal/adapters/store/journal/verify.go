@@ -15,13 +15,12 @@ import (
 
 const (
 	countEntries = "SELECT COUNT(*) FROM audit"
-	entriesAfter = "SELECT " + record.EntryColumns + ", e.node FROM audit e WHERE (e.node, e.epoch, e.seq) > ($1, $2, $3) " +
-		"ORDER BY e.node, e.epoch, e.seq LIMIT $4"
-	entryAt = "SELECT " + record.EntryColumns + " FROM audit e WHERE e.node = $1 AND e.epoch = $2 AND e.seq = $3"
+	allChains    = "SELECT n.chain FROM nodes n ORDER BY n.node, n.epoch"
+	entriesAfter = "SELECT " + record.EntryColumns + ", e.entry FROM audit e WHERE e.entry > $1 AND e.entry < $2 ORDER BY e.entry LIMIT $3"
+	entryAt      = "SELECT " + record.EntryColumns + " FROM audit e WHERE e.entry = $1"
 
-	callsAfter = "SELECT " + record.InvocationColumns + ", i.told_node, i.told_epoch, i.told_seq, i.owner, i.client, i.tx FROM invocations i " +
-		"WHERE (i.owner, i.client, i.tx) > ($1, $2, $3) ORDER BY i.owner, i.client, i.tx LIMIT $4"
-	toldOf = "SELECT i.told_node, i.told_epoch, i.told_seq FROM invocations i WHERE i.owner = $1 AND i.invocation = $2"
+	callsAfter = "SELECT " + record.InvocationColumns + ", i.told, i.number FROM invocations i WHERE i.number > $1 ORDER BY i.number LIMIT $2"
+	toldOf     = "SELECT i.told FROM invocations i WHERE i.owner = $1 AND i.invocation = $2"
 
 	entriesAtOnce = 512
 	callsAtOnce   = 64   // each may hold a result
@@ -30,10 +29,14 @@ const (
 
 // Verify holds the whole trail against its chains, and the journal against the
 // trail: the newest row about a call pins what the call's row says. It walks one
-// snapshot in constant memory; progress is told of the rows of the trail.
+// snapshot in constant memory; progress, which may be nil, is told of the rows
+// of the trail.
 func (j *Journal) Verify(ctx context.Context, progress func(done, total int64)) (view.Verification, error) {
 	// What cannot be written now is no part of what is checked.
 	_ = j.ledger.Flush(ctx)
+	if progress == nil {
+		progress = func(_, _ int64) {}
+	}
 	w := &walk{head: j.ledger.Confirmed(), progress: progress, named: map[string]bool{}}
 	err := j.ledger.Read(ctx, func(tx *ledger.Tx) error {
 		if err := w.trail(tx.Tx); err != nil {
@@ -48,16 +51,11 @@ func (j *Journal) Verify(ctx context.Context, progress func(done, total int64)) 
 type walk struct {
 	head     audit.Entry // durable before the snapshot, so the snapshot must hold it
 	seen     bool        // it does
+	total    int64       // rows of the trail
 	checker  audit.Checker
 	found    view.Verification
 	named    map[string]bool
 	progress func(done, total int64)
-}
-
-// place names a row of the trail.
-type place struct {
-	node       string
-	epoch, seq int64
 }
 
 func (w *walk) mismatch(which string) {
@@ -67,79 +65,95 @@ func (w *walk) mismatch(which string) {
 	}
 }
 
-// trail follows the chains up to the first break.
+// trail follows the chains, each node's in their order, up to the first break.
 func (w *walk) trail(tx *sqldb.Tx) error {
-	var total int64
-	if _, err := tx.One(countEntries, nil, &total); err != nil {
+	if _, err := tx.One(countEntries, nil, &w.total); err != nil {
 		return err
 	}
-	last := place{}
-	for w.found.Break == nil {
-		rows, err := tx.Query(entriesAfter, last.node, last.epoch, last.seq, entriesAtOnce)
-		list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (e audit.Entry, err error) {
-			e, err = record.ScanClaimedEntry(rows, &last.node)
-			last.epoch, last.seq = e.Epoch, e.Seq
-			return e, err
-		})
-		if err != nil {
-			return err
-		}
-		if len(list) == 0 {
-			break
-		}
-		if err := w.entries(tx, list); err != nil {
-			return err
-		}
-		if w.progress != nil {
-			w.progress(w.checker.Rows(), total)
-		}
+	rows, err := tx.Query(allChains)
+	chains, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (chain int64, err error) {
+		err = rows.Scan(&chain)
+		return chain, err
+	})
+	for i := 0; err == nil && i < len(chains) && w.found.Break == nil; i++ {
+		err = w.chain(tx, chains[i])
 	}
 	w.found.Rows, w.found.Last = w.checker.Rows(), w.checker.Last().Hash
-	if w.found.Break == nil && !w.seen {
-		w.found.Break = &audit.Break{Node: w.head.Node, Epoch: w.head.Epoch, Seq: w.head.Seq, What: "the last rows are missing"}
+	if err == nil && w.found.Break == nil {
+		w.found.Break = w.end()
+	}
+	return err
+}
+
+// end names what is missing after chains that hold.
+func (w *walk) end() *audit.Break {
+	last := w.checker.Last()
+	switch {
+	case !w.seen:
+		return &audit.Break{Node: w.head.Node, Epoch: w.head.Epoch, Seq: w.head.Seq, What: "the last rows are missing"}
+	case w.checker.Rows() != w.total:
+		return &audit.Break{Node: last.Node, Epoch: last.Epoch, Seq: last.Seq, What: "there are rows of an epoch that never began"}
 	}
 	return nil
 }
 
-func (w *walk) entries(tx *sqldb.Tx, list []audit.Entry) error {
-	for _, e := range list {
-		if w.found.Break = w.checker.Next(e); w.found.Break != nil {
-			return nil
-		}
-		if e.Hash == w.head.Hash {
-			w.seen = true
-		}
-		if _, pins := pinned(e); !pins {
-			continue
-		}
-		// A call's row must be there and name this row of the trail or a later one.
-		told := place{}
-		found, err := tx.One(toldOf, []any{e.Owner.String(), e.Subject}, &told.node, &told.epoch, &told.seq)
-		if err != nil {
+func (w *walk) chain(tx *sqldb.Tx, chain int64) error {
+	last, end := ledger.EntryOf(chain, 0), ledger.EntryOf(chain+1, 0)
+	for w.found.Break == nil {
+		var numbers []int64
+		rows, err := tx.Query(entriesAfter, last, end, entriesAtOnce)
+		list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (audit.Entry, error) {
+			e, err := record.ScanClaimedEntry(rows, &last)
+			numbers = append(numbers, last)
+			return e, err
+		})
+		if err != nil || len(list) == 0 {
 			return err
 		}
-		older := told.node == e.Node.String() && (told.epoch < e.Epoch || told.epoch == e.Epoch && told.seq < e.Seq)
-		if !found || older {
-			w.mismatch(e.Subject)
+		for i, e := range list {
+			if err := w.entry(tx, e, numbers[i]); err != nil || w.found.Break != nil {
+				return err
+			}
 		}
+		w.progress(w.checker.Rows(), w.total)
 	}
 	return nil
 }
 
-// told is a call with the place of the row that pins it.
+// entry checks one row of the trail. Where it pins the outcome of a call, the
+// call's row must be there and name this row of the trail or a later one.
+func (w *walk) entry(tx *sqldb.Tx, e audit.Entry, number int64) error {
+	if w.found.Break = w.checker.Next(e); w.found.Break != nil {
+		return nil
+	}
+	if e.Hash == w.head.Hash {
+		w.seen = true
+	}
+	if _, pins := pinned(e); !pins {
+		return nil
+	}
+	var told int64
+	found, err := tx.One(toldOf, []any{e.Owner.String(), e.Subject}, &told)
+	if err == nil && (!found || told < number) {
+		w.mismatch(e.Subject)
+	}
+	return err
+}
+
+// told is a call with the number of the row that pins it.
 type told struct {
-	row invocation.Row
-	at  place
+	row   invocation.Row
+	entry int64
 }
 
 // journal holds every row with an outcome against the row of the trail that it
 // names.
 func (w *walk) journal(tx *sqldb.Tx) error {
-	var owner, client, last string
+	last := int64(0)
 	for {
-		rows, err := tx.Query(callsAfter, owner, client, last, callsAtOnce)
+		rows, err := tx.Query(callsAfter, last, callsAtOnce)
 		list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (t told, err error) {
-			t.row, err = record.ScanClaimedInvocation(rows, &t.at.node, &t.at.epoch, &t.at.seq, &owner, &client, &last)
+			t.row, err = record.ScanClaimedInvocation(rows, &t.entry, &last)
 			return t, err
 		})
 		if err != nil || len(list) == 0 {
@@ -150,18 +164,25 @@ func (w *walk) journal(tx *sqldb.Tx) error {
 				continue
 			}
 			w.found.Invocations++
-			rows, err := tx.Query(entryAt, t.at.node, t.at.epoch, t.at.seq)
-			entries, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (audit.Entry, error) { return record.ScanClaimedEntry(rows) })
+			holds, err := pins(tx, t)
 			if err != nil {
 				return err
 			}
-			sum := digest.Digest{}
-			if len(entries) == 1 && entries[0].Subject == t.row.ID.String() {
-				sum, _ = pinned(entries[0])
-			}
-			if sum != t.row.Digest() {
+			if !holds {
 				w.mismatch(t.row.ID.String())
 			}
 		}
 	}
+}
+
+// pins reports whether the row of the trail that a call names is about that call
+// as it stands.
+func pins(tx *sqldb.Tx, t told) (bool, error) {
+	rows, err := tx.Query(entryAt, t.entry)
+	list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (audit.Entry, error) { return record.ScanClaimedEntry(rows) })
+	if err != nil || len(list) == 0 || list[0].Subject != t.row.ID.String() {
+		return false, err
+	}
+	sum, ok := pinned(list[0])
+	return ok && sum != (digest.Digest{}) && sum == t.row.Digest(), nil
 }

@@ -25,6 +25,4 @@ func (c *clock) take() time.Time {
 }
 
 // raise lifts the floor to a stored time.
-func (c *clock) raise(t time.Time) {
-	c.floor.Store(max(c.floor.Load(), t.UnixMilli()))
-}
+func (c *clock) raise(ms int64) { c.floor.Store(max(c.floor.Load(), ms)) }

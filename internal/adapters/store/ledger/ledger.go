@@ -33,39 +33,36 @@ type Ledger struct {
 }
 
 const (
-	newestEpoch = "SELECT node, epoch, started_at FROM nodes ORDER BY started_at DESC, epoch DESC LIMIT 1"
-	lastEpoch   = "SELECT COALESCE(MAX(epoch), 0) FROM nodes WHERE node = $1"
+	newestChain = "SELECT n.chain, n.started_at FROM nodes n ORDER BY n.chain DESC LIMIT 1"
+	lastEpoch   = "SELECT n.chain, n.epoch FROM nodes n WHERE n.node = $1 ORDER BY n.epoch DESC LIMIT 1"
 	endEpochs   = "UPDATE nodes SET ended_at = $1 WHERE ended_at = 0"
-	beginEpoch  = "INSERT INTO nodes (node, epoch, started_at, ended_at) VALUES ($1, $2, $3, 0)"
-	lastTimes   = "SELECT COALESCE(MAX(reserved_at), 0), COALESCE(MAX(dispatched_at), 0) FROM invocations WHERE state IN ('reserved', 'dispatching')"
+	beginEpoch  = "INSERT INTO nodes (chain, node, epoch, started_at, ended_at) VALUES ($1, $2, $3, $4, 0)"
+	lastTimes   = "SELECT COALESCE(MAX(i.reserved_at), 0), COALESCE(MAX(i.dispatched_at), 0) FROM invocations i " +
+		"WHERE i.state IN ('reserved', 'dispatching')"
 )
 
 // Begin starts the node's next epoch: all others are over, since only one
 // process can have the database open, and the trail's new chain is anchored in
-// the last one. The ledger owns the database from here on.
+// the node's last one. The ledger owns the database from here on.
 func Begin(ctx context.Context, db *sqldb.DB, node id.Node, now func() time.Time) (*Ledger, error) {
 	l := &Ledger{db: db, node: node, clock: &clock{wall: now}}
 	l.trail = &trail{node: node}
-	err := db.Write(ctx, func(stx *sqldb.Tx) error {
-		floor, err := lastMoment(stx)
+	err := l.Write(ctx, func(tx *Tx) error {
+		newest, err := lastMoment(tx)
 		if err != nil {
 			return err
 		}
-		l.clock.raise(floor)
-		tx := &Tx{Tx: stx, Now: l.clock.take(), ledger: l}
-		if _, err := tx.One(lastEpoch, []any{node.String()}, &l.epoch); err != nil {
-			return err
-		}
-		before, _, err := readHead(stx, node, l.epoch)
+		tx.Now = l.clock.take()
+		before, err := lastOf(tx, node)
 		if err != nil {
 			return err
 		}
-		l.epoch++
-		l.trail.begin(l.epoch)
+		l.epoch = before.Epoch + 1
+		l.trail.begin(newest+1, l.epoch)
 		if _, err := tx.Exec(endEpochs, tx.Now.UnixMilli()); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(beginEpoch, node.String(), l.epoch, tx.Now.UnixMilli()); err != nil {
+		if _, err := tx.Exec(beginEpoch, newest+1, node.String(), l.epoch, tx.Now.UnixMilli()); err != nil {
 			return err
 		}
 		_, err = tx.Audit(audit.Entry{Kind: audit.Anchor, Subject: node.String(), Detail: before.Hash.String()})
@@ -78,29 +75,33 @@ func Begin(ctx context.Context, db *sqldb.DB, node id.Node, now func() time.Time
 	return l, nil
 }
 
-// lastMoment is the latest time that the store holds. Times grow along each
-// chain of the trail, every outcome has its row there, and what has no outcome
-// yet is in an index of its own.
-func lastMoment(tx *sqldb.Tx) (time.Time, error) {
-	var node string
-	var epoch, started, reserved, dispatched int64
-	found, err := tx.One(newestEpoch, nil, &node, &epoch, &started)
+// lastMoment lifts the clock to the latest time that the store holds and gives
+// the newest chain. Times grow along each chain, every outcome has its row there,
+// and what has no outcome yet is in an index of its own.
+func lastMoment(tx *Tx) (chain int64, err error) {
+	var started, reserved, dispatched int64
+	found, err := tx.One(newestChain, nil, &chain, &started)
 	if err != nil || !found {
-		return time.Time{}, err
+		return 0, err
 	}
 	if _, err := tx.One(lastTimes, nil, &reserved, &dispatched); err != nil {
-		return time.Time{}, err
+		return 0, err
 	}
-	last := time.UnixMilli(max(started, reserved, dispatched)).UTC()
-	of, err := id.Parse[id.Node](node)
-	if err != nil {
-		return time.Time{}, err
+	head, err := readHead(tx.Tx, chain)
+	tx.ledger.clock.raise(max(started, reserved, dispatched, head.At.UnixMilli()))
+	return chain, err
+}
+
+// lastOf reads the end of the node's last epoch; a new node has none.
+func lastOf(tx *Tx, node id.Node) (audit.Entry, error) {
+	var chain, epoch int64
+	found, err := tx.One(lastEpoch, []any{node.String()}, &chain, &epoch)
+	if err != nil || !found {
+		return audit.Entry{}, err
 	}
-	head, found, err := readHead(tx, of, epoch)
-	if found && head.At.After(last) {
-		last = head.At
-	}
-	return last, err
+	e, err := readHead(tx.Tx, chain)
+	e.Epoch = epoch
+	return e, err
 }
 
 // Node names the store of identity that this process speaks for.

@@ -20,27 +20,33 @@ import (
 // must stay visible.
 type trail struct {
 	node      id.Node
+	chain     int64
 	epoch     int64
 	head      audit.Entry // of the writer's goroutine
 	confirmed atomic.Pointer[audit.Entry]
 }
 
 const (
-	entryColumns = "node, epoch, seq, at, owner, client, kind, subject, detail, count, prev, hash"
+	entryColumns = "entry, node, epoch, seq, at, owner, client, kind, subject, detail, count, prev, hash"
 
 	// The selection of the predecessor costs less than reading the head first.
 	appendBehind = "INSERT INTO audit (" + entryColumns + ") " +
-		"SELECT a.node, a.epoch, CAST($4 AS BIGINT), CAST($5 AS BIGINT), $6, $7, $8, $9, $10, CAST($11 AS BIGINT), a.hash, $12 " +
-		"FROM audit a WHERE a.node = $1 AND a.epoch = $2 AND a.seq = $3 AND a.hash = $13 ON CONFLICT DO NOTHING"
-	appendAnyway = "INSERT INTO audit (" + entryColumns + ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
-	headOfEpoch  = "SELECT seq, at, hash FROM audit WHERE node = $1 AND epoch = $2 ORDER BY seq DESC LIMIT 1"
+		"SELECT CAST($1 AS BIGINT), a.node, a.epoch, CAST($2 AS BIGINT), CAST($3 AS BIGINT), $4, $5, $6, $7, $8, CAST($9 AS BIGINT), a.hash, $10 " +
+		"FROM audit a WHERE a.entry = $11 AND a.hash = $12 ON CONFLICT DO NOTHING"
+	appendAnyway = "INSERT INTO audit (" + entryColumns + ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+	headOfChain  = "SELECT a.seq, a.at, a.hash FROM audit a WHERE a.entry > $1 AND a.entry < $2 ORDER BY a.entry DESC LIMIT 1"
+
+	seqBits = 40
 )
 
-func (t *trail) begin(epoch int64) { t.epoch, t.head = epoch, audit.Entry{} }
+// EntryOf numbers the rows of all chains; chain 0 is none.
+func EntryOf(chain, seq int64) int64 { return chain<<seqBits + seq }
 
-// Audit adds a row to the trail in this transaction and returns it with its
-// place. Node, epoch, time and place are the ledger's; a zero count is 1.
-func (tx *Tx) Audit(e audit.Entry) (audit.Entry, error) {
+func (t *trail) begin(chain, epoch int64) { t.chain, t.epoch, t.head = chain, epoch, audit.Entry{} }
+
+// Audit adds a row to the trail in this transaction and returns its number. Node,
+// epoch, time and place of the row are the ledger's; a zero count is 1.
+func (tx *Tx) Audit(e audit.Entry) (int64, error) {
 	t := tx.ledger.trail
 	e.Node, e.Epoch, e.At = t.node, t.epoch, tx.Now
 	if e.Count == 0 {
@@ -50,30 +56,30 @@ func (tx *Tx) Audit(e audit.Entry) (audit.Entry, error) {
 	added := int64(0)
 	if t.head.Seq > 0 {
 		var err error
-		added, err = tx.Exec(appendBehind, t.node.String(), t.epoch, t.head.Seq, linked.Seq, e.At.UnixMilli(), e.Owner.String(),
-			e.Client.String(), string(e.Kind), e.Subject, e.Detail, e.Count, linked.Hash.String(), t.head.Hash.String())
+		added, err = tx.Exec(appendBehind, EntryOf(t.chain, linked.Seq), linked.Seq, e.At.UnixMilli(), e.Owner.String(), e.Client.String(),
+			string(e.Kind), e.Subject, e.Detail, e.Count, linked.Hash.String(), EntryOf(t.chain, t.head.Seq), t.head.Hash.String())
 		if err != nil {
-			return audit.Entry{}, err
+			return 0, err
 		}
 	}
 	if added == 0 {
 		base, err := t.base(tx.Tx)
 		if err != nil {
-			return audit.Entry{}, err
+			return 0, err
 		}
 		linked = audit.Link(base, e)
-		if _, err := tx.Exec(appendAnyway, t.node.String(), t.epoch, linked.Seq, e.At.UnixMilli(), e.Owner.String(), e.Client.String(),
-			string(e.Kind), e.Subject, e.Detail, e.Count, linked.Prev.String(), linked.Hash.String()); err != nil {
-			return audit.Entry{}, err
+		if _, err := tx.Exec(appendAnyway, EntryOf(t.chain, linked.Seq), t.node.String(), t.epoch, linked.Seq, e.At.UnixMilli(),
+			e.Owner.String(), e.Client.String(), string(e.Kind), e.Subject, e.Detail, e.Count, linked.Prev.String(), linked.Hash.String()); err != nil {
+			return 0, err
 		}
 	}
 	t.head, tx.last = linked, linked
-	return linked, nil
+	return EntryOf(t.chain, linked.Seq), nil
 }
 
 // base is the row that the next one stands behind.
 func (t *trail) base(tx *sqldb.Tx) (audit.Entry, error) {
-	last, _, err := readHead(tx, t.node, t.epoch)
+	last, err := readHead(tx, t.chain)
 	if err != nil {
 		return audit.Entry{}, err
 	}
@@ -102,15 +108,15 @@ func (l *Ledger) Confirmed() audit.Entry {
 	return audit.Entry{}
 }
 
-// readHead reads place, time and hash of an epoch's last row.
-func readHead(tx *sqldb.Tx, node id.Node, epoch int64) (e audit.Entry, found bool, err error) {
+// readHead reads place, time and hash of a chain's last row, zero if it has none.
+func readHead(tx *sqldb.Tx, chain int64) (e audit.Entry, err error) {
 	var at int64
 	var hash string
-	found, err = tx.One(headOfEpoch, []any{node.String(), epoch}, &e.Seq, &at, &hash)
+	found, err := tx.One(headOfChain, []any{EntryOf(chain, 0), EntryOf(chain+1, 0)}, &e.Seq, &at, &hash)
 	if err != nil || !found {
-		return audit.Entry{}, false, err
+		return audit.Entry{At: time.UnixMilli(0)}, err
 	}
-	e.Node, e.Epoch, e.At = node, epoch, time.UnixMilli(at).UTC()
+	e.At = time.UnixMilli(at).UTC()
 	e.Hash, err = digest.Parse(hash)
-	return e, true, err
+	return e, err
 }

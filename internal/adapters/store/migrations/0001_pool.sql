@@ -2,21 +2,30 @@
 -- its node and epoch. Times are Unix milliseconds, 0 for "not yet". Digests are
 -- their text form, ids their text, secrets only as SHA-256.
 
+-- One row for each process that had the store open. Its chain numbers the rows of
+-- its audit trail: entry = chain * 2^40 + seq.
 CREATE TABLE nodes (
+  chain BIGINT NOT NULL,
   node TEXT NOT NULL,
   epoch BIGINT NOT NULL,
   started_at BIGINT NOT NULL,
   ended_at BIGINT NOT NULL,
-  PRIMARY KEY (node, epoch)
+  PRIMARY KEY (chain)
 );
+CREATE UNIQUE INDEX nodes_by_epoch ON nodes (node, epoch);
 
+-- An owner's number is the upper part of the numbers of the owner's calls. Changes
+-- grows with every change of who may do what.
 CREATE TABLE owners (
   owner TEXT NOT NULL,
+  number BIGINT NOT NULL,
   name TEXT NOT NULL,
+  changes BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   PRIMARY KEY (owner)
 );
 CREATE UNIQUE INDEX owners_by_name ON owners (name);
+CREATE UNIQUE INDEX owners_by_number ON owners (number);
 
 CREATE TABLE clients (
   owner TEXT NOT NULL,
@@ -164,8 +173,10 @@ CREATE INDEX confirmations_by_input ON confirmations (owner, client, input) WHER
 CREATE INDEX confirmations_open ON confirmations (owner, asked_at) WHERE state = 'open';
 CREATE INDEX confirmations_newest ON confirmations (owner, asked_at, confirmation);
 
--- The last three columns name the row of the trail that tells of the row's outcome.
+-- A call's number orders the calls of an owner: number = owner's number * 2^40 + n.
+-- Told is the entry of the audit trail that has the row's outcome.
 CREATE TABLE invocations (
+  number BIGINT NOT NULL,
   owner TEXT NOT NULL,
   client TEXT NOT NULL,
   tx TEXT NOT NULL,
@@ -195,17 +206,16 @@ CREATE TABLE invocations (
   detail TEXT NOT NULL,
   reconciled_by TEXT NOT NULL,
   reconciled_at BIGINT NOT NULL,
-  told_node TEXT NOT NULL,
-  told_epoch BIGINT NOT NULL,
-  told_seq BIGINT NOT NULL,
-  PRIMARY KEY (owner, client, tx)
+  told BIGINT NOT NULL,
+  PRIMARY KEY (number)
 );
+CREATE UNIQUE INDEX invocations_by_tx ON invocations (owner, client, tx);
 CREATE UNIQUE INDEX invocations_by_id ON invocations (owner, invocation);
-CREATE INDEX invocations_newest ON invocations (owner, reserved_at, invocation);
 CREATE INDEX invocations_unresolved ON invocations (node, epoch) WHERE state IN ('reserved', 'dispatching');
 CREATE INDEX invocations_in_doubt ON invocations (owner, client, input) WHERE state = 'indeterminate';
 
 CREATE TABLE audit (
+  entry BIGINT NOT NULL,
   node TEXT NOT NULL,
   epoch BIGINT NOT NULL,
   seq BIGINT NOT NULL,
@@ -218,7 +228,7 @@ CREATE TABLE audit (
   count BIGINT NOT NULL,
   prev TEXT NOT NULL,
   hash TEXT NOT NULL,
-  PRIMARY KEY (node, epoch, seq)
+  PRIMARY KEY (entry)
 );
 
 -- Keys and values are bytes, so that keys have one order everywhere and a text may

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"encoding"
 
-	"github.com/stewardhost/steward/internal/domain/pool/audit"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/sqldb"
@@ -19,11 +18,15 @@ const (
 	invocationByTx = "SELECT " + InvocationColumns + " FROM invocations i WHERE i.owner = $1 AND i.client = $2 AND i.tx = $3"
 	invocationByID = "SELECT " + InvocationColumns + " FROM invocations i WHERE i.owner = $1 AND i.invocation = $2"
 
-	addInvocation = "INSERT INTO invocations (owner, client, tx, invocation, resource, contract, method, request, input, grant_id, " +
-		"revision, classes, state, node, epoch, attempt, reserved_at, dispatched_at, deadline_at, settled_at, " +
-		"code, message, reason, effects, result, version, detail, reconciled_by, reconciled_at, told_node, told_epoch, told_seq) VALUES (" +
-		"$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, " +
-		"$21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32)"
+	// A row without an outcome, and one that has it from the start.
+	reserveInvocation = "INSERT INTO invocations (number, owner, client, tx, invocation, resource, contract, method, request, input, grant_id, " +
+		"revision, classes, state, node, epoch, attempt, reserved_at, dispatched_at, deadline_at, effects, settled_at, " +
+		"code, message, reason, result, version, detail, reconciled_by, reconciled_at, told) VALUES (" +
+		"$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, 0, '', '', '', NULL, '', '', '', 0, 0)"
+	addInvocation = "INSERT INTO invocations (number, owner, client, tx, invocation, resource, contract, method, request, input, grant_id, " +
+		"revision, classes, state, node, epoch, attempt, reserved_at, dispatched_at, deadline_at, effects, settled_at, " +
+		"code, message, reason, result, version, detail, reconciled_by, reconciled_at, told) VALUES (" +
+		"$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, '', 0, $29)"
 
 	// The next take-up of a row that was not dispatched.
 	retakeInvocation = "UPDATE invocations SET resource = $4, contract = $5, method = $6, request = $7, input = $8, grant_id = $9, " +
@@ -35,7 +38,7 @@ const (
 
 	settleInvocation = "UPDATE invocations SET state = $4, dispatched_at = $5, settled_at = $6, code = $7, message = $8, reason = $9, " +
 		"effects = $10, result = $11, version = $12, detail = $13, reconciled_by = $14, reconciled_at = $15, " +
-		"told_node = $16, told_epoch = $17, told_seq = $18 WHERE owner = $1 AND client = $2 AND tx = $3"
+		"told = $16 WHERE owner = $1 AND client = $2 AND tx = $3"
 )
 
 func invocationFields(r *invocation.Row, text func(encoding.TextUnmarshaler) sql.Scanner) []any {
@@ -80,15 +83,23 @@ func OneInvocation(tx *sqldb.Tx, query string, args ...any) (*invocation.Row, er
 	return &r, nil
 }
 
-// AddInvocation writes a new row. Told is the row of the trail that has its
-// outcome, zero while it has none.
-func AddInvocation(tx *sqldb.Tx, r invocation.Row, told audit.Entry) error {
+// ReserveInvocation writes a new row without an outcome, under its number.
+func ReserveInvocation(tx *sqldb.Tx, number int64, r invocation.Row) error {
+	return one(tx.Exec(reserveInvocation, reservedArgs(number, r)...))
+}
+
+// AddInvocation writes a new row with its outcome. Told is the entry of the trail
+// that has the outcome.
+func AddInvocation(tx *sqldb.Tx, number int64, r invocation.Row, told int64) error {
 	o := r.Outcome
-	return one(tx.Exec(addInvocation, r.Owner.String(), r.Client.String(), r.Tx.String(), r.ID.String(), r.Target.Resource.String(),
-		r.Target.Contract, r.Target.Method, r.Request.String(), r.Input.String(), r.Grant.String(), r.Revision.String(),
-		r.Classes.String(), string(r.State), r.Node.String(), r.Epoch, r.Attempt, Millis(r.ReservedAt), Millis(r.DispatchedAt),
-		Millis(r.DeadlineAt), Millis(r.SettledAt), string(o.Code), o.Text, o.Reason, string(o.Effects), o.Result, o.Version, o.Detail,
-		r.Reconciled.By, Millis(r.Reconciled.At), told.Node.String(), told.Epoch, told.Seq))
+	return one(tx.Exec(addInvocation, append(reservedArgs(number, r), Millis(r.SettledAt), string(o.Code), o.Text, o.Reason, o.Result,
+		o.Version, o.Detail, told)...))
+}
+
+func reservedArgs(number int64, r invocation.Row) []any {
+	return []any{number, r.Owner.String(), r.Client.String(), r.Tx.String(), r.ID.String(), r.Target.Resource.String(), r.Target.Contract,
+		r.Target.Method, r.Request.String(), r.Input.String(), r.Grant.String(), r.Revision.String(), r.Classes.String(), string(r.State),
+		r.Node.String(), r.Epoch, r.Attempt, Millis(r.ReservedAt), Millis(r.DispatchedAt), Millis(r.DeadlineAt), string(r.Outcome.Effects)}
 }
 
 // RetakeInvocation writes the next attempt over a row that was not dispatched.
@@ -105,11 +116,11 @@ func MarkInvocation(tx *sqldb.Tx, r invocation.Row) error {
 	return one(tx.Exec(markInvocation, r.Owner.String(), r.Client.String(), r.Tx.String(), string(r.State), Millis(r.DispatchedAt)))
 }
 
-// SettleInvocation writes an outcome, or how a doubt ended, and the row of the
+// SettleInvocation writes an outcome, or how a doubt ended, and the entry of the
 // trail that has it.
-func SettleInvocation(tx *sqldb.Tx, r invocation.Row, told audit.Entry) error {
+func SettleInvocation(tx *sqldb.Tx, r invocation.Row, told int64) error {
 	o := r.Outcome
 	return one(tx.Exec(settleInvocation, r.Owner.String(), r.Client.String(), r.Tx.String(), string(r.State), Millis(r.DispatchedAt),
 		Millis(r.SettledAt), string(o.Code), o.Text, o.Reason, string(o.Effects), o.Result, o.Version, o.Detail, r.Reconciled.By,
-		Millis(r.Reconciled.At), told.Node.String(), told.Epoch, told.Seq))
+		Millis(r.Reconciled.At), told))
 }

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"database/sql"
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
@@ -14,53 +13,76 @@ import (
 	"github.com/stewardhost/steward/internal/means/sqldb"
 )
 
-// The facts of an authorization are read at once, each by its key. Of resource
-// and grant they hold what decisions look at.
+// The facts of an authorization, each read by its key: who asks, and what that
+// client has to do with the target. Of resource and grant they hold what
+// decisions look at.
 const (
-	standingColumns = "c.kind, c.connected, t.audience, t.expires_at, t.revoked_at, r.kind, r.adapter, r.revision, r.state, a.state, " +
-		"m.document_digest, m.method_digest, m.binding_digest, m.state, g.grant_id, g.method_digest, g.binding_digest, " +
-		"g.effects, g.confirm, g.state, g.assignment, g.expires_at, s.assignment"
+	presenceColumns = "c.kind, c.connected, o.changes, t.audience, t.expires_at, t.revoked_at"
+	ofCaller        = " FROM clients c JOIN owners o ON o.owner = c.owner" +
+		" LEFT JOIN tokens t ON t.hash = $3 AND t.owner = c.owner AND t.client = c.client"
+	ofClient = " WHERE c.owner = $1 AND c.client = $2"
 
-	joinToken      = " LEFT JOIN tokens t ON t.hash = $3 AND t.owner = c.owner AND t.client = c.client"
+	callerOf = "SELECT " + presenceColumns + ofCaller + ofClient
+
+	// The same, and whether there is a row of the tx and one in doubt of the input,
+	// and the numbers around the owner's next call.
+	callOf = "SELECT " + presenceColumns +
+		", (SELECT i.attempt FROM invocations i WHERE i.owner = c.owner AND i.client = c.client AND i.tx = $4)" +
+		", (SELECT COUNT(*) FROM invocations d WHERE d.owner = c.owner AND d.client = c.client AND d.input = $5 AND d.state = 'indeterminate')" +
+		", o.number, (SELECT n.number FROM invocations n WHERE n.number > o.number AND n.number < o.number + 1099511627776 ORDER BY n.number DESC LIMIT 1)" +
+		ofCaller + ofClient
+
+	// The same as callerOf, and the row of the tx.
+	attemptOf = "SELECT " + presenceColumns + ", " + InvocationColumns + ofCaller +
+		" LEFT JOIN invocations i ON i.owner = c.owner AND i.client = c.client AND i.tx = $4" + ofClient
+
+	rightsColumns = "r.kind, r.adapter, r.revision, r.state, a.state, m.document_digest, m.method_digest, m.binding_digest, m.state, " +
+		"g.grant_id, g.method_digest, g.binding_digest, g.effects, g.confirm, g.state, g.assignment, g.expires_at, s.assignment"
 	joinAdapter    = " LEFT JOIN adapters a ON a.owner = r.owner AND a.adapter = r.adapter"
 	joinAssignment = " LEFT JOIN assignments s ON s.owner = g.owner AND s.assignment = g.assignment AND s.ended_at = 0"
-	ofClient       = " WHERE c.owner = $1 AND c.client = $2"
 
-	ofTarget = " FROM clients c" + joinToken +
-		" LEFT JOIN resources r ON r.owner = c.owner AND r.resource = $4" + joinAdapter +
-		" LEFT JOIN methods m ON m.owner = c.owner AND m.resource = $4 AND m.contract = $5 AND m.method = $6" +
-		" LEFT JOIN grants g ON g.owner = c.owner AND g.client = c.client AND g.resource = $4 AND g.contract = $5 AND g.method = $6" +
-		joinAssignment + ofClient
-
-	standingOf = "SELECT " + standingColumns + ofTarget
-
-	// The same, and whether there is a row of the tx and one in doubt of the input.
-	callStandingOf = "SELECT " + standingColumns +
-		", (SELECT i.attempt FROM invocations i WHERE i.owner = c.owner AND i.client = c.client AND i.tx = $7)" +
-		", (SELECT COUNT(*) FROM invocations d WHERE d.owner = c.owner AND d.client = c.client AND d.input = $8 AND d.state = 'indeterminate')" +
-		ofTarget
+	rightsOf = "SELECT " + rightsColumns + " FROM owners o" +
+		" LEFT JOIN resources r ON r.owner = o.owner AND r.resource = $3" + joinAdapter +
+		" LEFT JOIN methods m ON m.owner = o.owner AND m.resource = $3 AND m.contract = $4 AND m.method = $5" +
+		" LEFT JOIN grants g ON g.owner = o.owner AND g.client = $2 AND g.resource = $3 AND g.contract = $4 AND g.method = $5" +
+		joinAssignment + " WHERE o.owner = $1"
 
 	holdsOther = "SELECT g.grant_id FROM grants g WHERE g.owner = $1 AND g.client = $2 AND g.resource = $3 AND g.state = 'active' " +
 		"AND (g.expires_at = 0 OR g.expires_at > $4) AND (g.contract <> $5 OR g.method <> $6) LIMIT 1"
-
-	// What a client may be able to call: its grants, or for the owner's own hand
-	// every method.
-	listColumns      = ", r.resource, r.label, m.contract, m.method"
-	standingOfGrants = "SELECT " + standingColumns + listColumns + " FROM clients c JOIN grants g ON g.owner = c.owner AND g.client = c.client" + joinToken +
-		" JOIN resources r ON r.owner = g.owner AND r.resource = g.resource" + joinAdapter +
-		" JOIN methods m ON m.owner = g.owner AND m.resource = g.resource AND m.contract = g.contract AND m.method = g.method" +
-		joinAssignment + ofClient + " ORDER BY g.resource, g.contract, g.method"
-	standingOfMethods = "SELECT " + standingColumns + listColumns + " FROM clients c JOIN resources r ON r.owner = c.owner" + joinToken + joinAdapter +
-		" JOIN methods m ON m.owner = r.owner AND m.resource = r.resource" +
-		" LEFT JOIN grants g ON g.owner = c.owner AND g.client = c.client AND g.resource = m.resource AND g.contract = m.contract AND g.method = m.method" +
-		joinAssignment + ofClient + " ORDER BY m.resource, m.contract, m.method"
 )
 
-// facts is one row of standingColumns.
-type facts struct {
-	client   authority.Client
-	token    authority.Token
-	revoked  time.Time
+// CallsOfOwner is how many numbers of calls each owner has.
+const CallsOfOwner = 1 << 40
+
+// presence is who asks, as it stands in this transaction.
+type presence struct {
+	client  authority.Client
+	changes int64
+	token   authority.Token
+	revoked time.Time
+}
+
+func (p *presence) fields() []any {
+	return []any{Word(&p.client.Kind), Flag(&p.client.Connected), Number(&p.changes), Word(&p.token.Audience), Moment(&p.token.ExpiresAt),
+		Moment(&p.revoked)}
+}
+
+func (p *presence) standing() authority.Standing {
+	s := authority.Standing{Client: &p.client}
+	if p.token.Audience != "" {
+		p.token.Revoked = !p.revoked.IsZero()
+		s.Token = &p.token
+	}
+	return s
+}
+
+func callerKey(c authority.Caller) []any {
+	return []any{c.Owner.String(), c.Client.String(), c.Token[:]}
+}
+
+// rights is what a client has to do with a target. It never changes.
+type rights struct {
+	changes  int64 // the owner's count when it was read
 	resource resource.Row
 	adapter  view.AdapterState
 	method   resource.Method
@@ -69,129 +91,116 @@ type facts struct {
 	assigned id.Assignment
 }
 
-func (f *facts) fields() []any {
-	return []any{Word(&f.client.Kind), Flag(&f.client.Connected), Word(&f.token.Audience), Moment(&f.token.ExpiresAt), Moment(&f.revoked),
-		Word(&f.resource.Kind), Text(&f.resource.Adapter), Text(&f.resource.Revision), Word(&f.resource.State), Word(&f.adapter),
-		Text(&f.method.Document), Text(&f.pin.Method), Text(&f.pin.Binding), Word(&f.method.State),
-		Text(&f.grant.ID), Text(&f.grant.Pin.Method), Text(&f.grant.Pin.Binding), Text(&f.grant.Effects), Word(&f.grant.Confirm),
-		Word(&f.grant.State), Text(&f.grant.Assignment), Moment(&f.grant.ExpiresAt), Text(&f.assigned)}
+func (r *rights) fields() []any {
+	return []any{Word(&r.resource.Kind), Text(&r.resource.Adapter), Text(&r.resource.Revision), Word(&r.resource.State), Word(&r.adapter),
+		Text(&r.method.Document), Text(&r.pin.Method), Text(&r.pin.Binding), Word(&r.method.State),
+		Text(&r.grant.ID), Text(&r.grant.Pin.Method), Text(&r.grant.Pin.Binding), Text(&r.grant.Effects), Word(&r.grant.Confirm),
+		Word(&r.grant.State), Text(&r.grant.Assignment), Moment(&r.grant.ExpiresAt), Text(&r.assigned)}
 }
 
-// standing turns the columns into facts; what an outer join did not find is nil.
-func (f *facts) standing(c authority.Caller, t invocation.Target) authority.Standing {
-	s := authority.Standing{Client: &f.client}
-	if f.token.Audience != "" {
-		f.token.Revoked = !f.revoked.IsZero()
-		s.Token = &f.token
+// name writes the keys that the row was found by into it.
+func (r *rights) name(key rightsKey) {
+	t := key.target
+	r.resource.ID, r.resource.Owner = t.Resource, key.owner
+	r.method.Contract, r.method.Definition.ID = t.Contract, t.Method
+	r.grant.Key = grant.Key{Owner: key.owner, Client: key.client, Resource: t.Resource, Contract: t.Contract, Method: t.Method}
+}
+
+// add puts the rights into a standing; what an outer join did not find is nil.
+func (r *rights) add(s *authority.Standing) {
+	if r.resource.State != "" {
+		s.Resource = &r.resource
+		s.AdapterLive = r.resource.Kind == resource.Builtin || r.adapter == view.Enabled
 	}
-	if f.resource.State != "" {
-		f.resource.ID, f.resource.Owner = t.Resource, c.Owner
-		s.Resource = &f.resource
-		s.AdapterLive = f.resource.Kind == resource.Builtin || f.adapter == view.Enabled
+	if r.method.State != "" {
+		s.Method, s.Pin = &r.method, r.pin
 	}
-	if f.method.State != "" {
-		f.method.Contract, f.method.Definition.ID = t.Contract, t.Method
-		s.Method, s.Pin = &f.method, f.pin
+	if r.grant.State != "" {
+		s.Grant, s.Assigned = &r.grant, !r.assigned.IsZero()
 	}
-	if f.grant.State != "" {
-		f.grant.Key = grant.Key{Owner: c.Owner, Client: c.Client, Resource: t.Resource, Contract: t.Contract, Method: t.Method}
-		s.Grant, s.Assigned = &f.grant, !f.assigned.IsZero()
-	}
-	return s
 }
 
 // Standing loads what an authorization looks at. What does not exist and what is
 // not the caller's take the same statements (invariant I51).
-func (d *Definitions) Standing(tx *sqldb.Tx, c authority.Caller, t invocation.Target, now time.Time) (authority.Standing, error) {
-	var f facts
-	found, err := tx.One(standingOf, standingKey(c, t), f.fields()...)
+func (m *Memory) Standing(tx *sqldb.Tx, c authority.Caller, t invocation.Target, now time.Time) (authority.Standing, error) {
+	var p presence
+	found, err := tx.One(callerOf, callerKey(c), p.fields()...)
 	if err != nil || !found {
 		return authority.Standing{}, err
 	}
-	return d.complete(tx, f.standing(c, t), c, t, now)
+	return m.complete(tx, &p, c, t, now)
 }
 
-// CallStanding is the standing for a new call, and what the journal may hold of
-// its tx and of its input.
+// CallStanding is the standing for a new call, and what the journal holds.
 type CallStanding struct {
 	authority.Standing
-	Known   bool // there is a row of the tx
-	InDoubt bool // there is a row in doubt of the input
+	Known   bool  // there is a row of the tx
+	InDoubt bool  // there is a row in doubt of the input
+	Next    int64 // the number of the owner's next call
 }
 
 // CallStanding loads what a decision about a call looks at first.
-func (d *Definitions) CallStanding(tx *sqldb.Tx, c authority.Caller, t invocation.Target, which id.Tx, input digest.Digest, now time.Time) (CallStanding, error) {
-	var f facts
-	var attempt, doubts int64
-	found, err := tx.One(callStandingOf, append(standingKey(c, t), which.String(), input.String()),
-		append(f.fields(), Number(&attempt), Number(&doubts))...)
+func (m *Memory) CallStanding(tx *sqldb.Tx, c authority.Caller, t invocation.Target, which id.Tx, input digest.Digest, now time.Time) (CallStanding, error) {
+	var p presence
+	var attempt, doubts, base, last int64
+	found, err := tx.One(callOf, append(callerKey(c), which.String(), input.String()),
+		append(p.fields(), Number(&attempt), Number(&doubts), &base, Number(&last))...)
 	if err != nil || !found {
 		return CallStanding{}, err
 	}
-	out := CallStanding{Known: attempt > 0, InDoubt: doubts > 0}
-	out.Standing, err = d.complete(tx, f.standing(c, t), c, t, now)
+	out := CallStanding{Known: attempt > 0, InDoubt: doubts > 0, Next: max(base, last) + 1}
+	out.Standing, err = m.complete(tx, &p, c, t, now)
 	return out, err
 }
 
-func standingKey(c authority.Caller, t invocation.Target) []any {
-	return []any{c.Owner.String(), c.Client.String(), c.Token[:], t.Resource.String(), t.Contract, t.Method}
+// AttemptStanding loads the row of a caller's tx, nil if there is none, and the
+// standing for what it is about.
+func (m *Memory) AttemptStanding(tx *sqldb.Tx, c authority.Caller, which id.Tx, now time.Time) (*invocation.Row, authority.Standing, error) {
+	var p presence
+	var row invocation.Row
+	found, err := tx.One(attemptOf, append(callerKey(c), which.String()), append(p.fields(), invocationFields(&row, Text)...)...)
+	if err != nil || !found {
+		return nil, authority.Standing{}, err
+	}
+	s, err := m.complete(tx, &p, c, row.Target, now)
+	if err != nil || row.ID.IsZero() {
+		return nil, s, err
+	}
+	return &row, s, nil
 }
 
-// complete loads what only some calls need: whether another row of the client's
-// lets the resource be seen, and the definition.
-func (d *Definitions) complete(tx *sqldb.Tx, s authority.Standing, c authority.Caller, t invocation.Target, now time.Time) (authority.Standing, error) {
-	if s.Client.Kind != authority.OwnersHand && (s.Grant == nil || ended(*s.Grant, now)) {
-		var other string
-		found, err := tx.One(holdsOther, []any{c.Owner.String(), c.Client.String(), t.Resource.String(), now.UnixMilli(), t.Contract, t.Method}, &other)
-		s.HoldsOther = found
-		return s, err
+// complete adds what the client has to do with the target, and where that lets
+// it see nothing, whether another row of it does.
+func (m *Memory) complete(tx *sqldb.Tx, p *presence, c authority.Caller, t invocation.Target, now time.Time) (authority.Standing, error) {
+	s := p.standing()
+	key := rightsKey{c.Owner, c.Client, t}
+	hand := p.client.Kind == authority.OwnersHand
+	r := m.known(key, p.changes)
+	if r == nil {
+		r = &rights{changes: p.changes}
+		if _, err := tx.One(rightsOf, []any{c.Owner.String(), c.Client.String(), t.Resource.String(), t.Contract, t.Method}, r.fields()...); err != nil {
+			return s, err
+		}
+		r.name(key)
+		if r.method.State != "" && (hand || r.grant.State != "") {
+			if err := m.fill(tx, c.Owner, t, r.pin, &r.method); err != nil {
+				return s, err
+			}
+			m.keep(key, r)
+		}
 	}
-	if s.Method == nil {
+	r.add(&s)
+	if hand || s.Grant != nil && !ended(*s.Grant, now) {
 		return s, nil
 	}
-	return s, d.fill(tx, c.Owner, t, s.Pin, s.Method)
+	var other string
+	var err error
+	s.HoldsOther, err = tx.One(holdsOther, []any{c.Owner.String(), c.Client.String(), t.Resource.String(), now.UnixMilli(), t.Contract, t.Method}, &other)
+	return s, err
 }
 
 // ended reports whether a row gives its client nothing to see any more.
 func ended(g grant.Row, now time.Time) bool {
 	state := g.StateAt(g.Pin, now)
 	return state == grant.Revoked || state == grant.Expired
-}
-
-// Listed is the standing of one method that a client may be able to call.
-type Listed struct {
-	Standing authority.Standing
-	Target   invocation.Target
-	Label    string // of the resource
-}
-
-// Standings loads the caller's own standing, and the standing of every method
-// that it holds a row for, or of all methods for the owner's own hand.
-func (d *Definitions) Standings(tx *sqldb.Tx, c authority.Caller) (authority.Standing, []Listed, error) {
-	var own facts
-	found, err := tx.One(standingOf, standingKey(c, invocation.Target{}), own.fields()...)
-	if err != nil || !found {
-		return authority.Standing{}, nil, err
-	}
-	query := standingOfGrants
-	if own.client.Kind == authority.OwnersHand {
-		query = standingOfMethods
-	}
-	rows, err := tx.Query(query, c.Owner.String(), c.Client.String(), c.Token[:])
-	list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (Listed, error) {
-		var f facts
-		var l Listed
-		err := rows.Scan(append(f.fields(), Text(&l.Target.Resource), Word(&l.Label), Word(&l.Target.Contract), Word(&l.Target.Method))...)
-		l.Standing = f.standing(c, l.Target)
-		return l, err
-	})
-	if err != nil {
-		return authority.Standing{}, nil, err
-	}
-	for _, l := range list {
-		if err := d.fill(tx, c.Owner, l.Target, l.Standing.Pin, l.Standing.Method); err != nil {
-			return authority.Standing{}, nil, err
-		}
-	}
-	return own.standing(c, invocation.Target{}), list, nil
 }

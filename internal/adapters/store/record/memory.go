@@ -1,0 +1,104 @@
+package record
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/stewardhost/steward/internal/domain/pool/contract"
+	"github.com/stewardhost/steward/internal/domain/pool/grant"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/means/sqldb"
+)
+
+// Memory remembers what calls read again and again, and is never older than the
+// transaction that asks it: decoded methods by their pins, which name the bytes
+// that they were decoded from, and what a client may do by the owner's count of
+// changes, which the transaction reads and which every change of it raises.
+//
+// It holds at most definitionsMax bytes of definitions and rightsMax of the
+// rest; when it is full it starts anew. One lock guards it; nothing is read or
+// decoded under the lock. What it gives out is shared and must not be changed.
+type Memory struct {
+	mu          sync.Mutex
+	definitions map[grant.Pin]decoded
+	size        int
+	rights      map[rightsKey]*rights
+}
+
+type decoded struct {
+	method  contract.Method
+	binding resource.Binding
+}
+
+type rightsKey struct {
+	owner  id.Owner
+	client id.Client
+	target invocation.Target
+}
+
+const (
+	definitionsMax = 16 << 20
+	rightsMax      = 4096
+)
+
+// NewMemory returns an empty memory.
+func NewMemory() *Memory {
+	return &Memory{definitions: map[grant.Pin]decoded{}, rights: map[rightsKey]*rights{}}
+}
+
+const definitionOf = "SELECT m.definition, m.binding FROM methods m WHERE m.owner = $1 AND m.resource = $2 AND m.contract = $3 AND m.method = $4"
+
+// fill completes a method of the target that has this pin in the database.
+func (m *Memory) fill(tx *sqldb.Tx, owner id.Owner, t invocation.Target, pin grant.Pin, into *resource.Method) error {
+	m.mu.Lock()
+	got, ok := m.definitions[pin]
+	m.mu.Unlock()
+	if !ok {
+		var definition, binding []byte
+		found, err := tx.One(definitionOf, []any{owner.String(), t.Resource.String(), t.Contract, t.Method}, &definition, &binding)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return errors.New("a method vanished within one transaction")
+		}
+		if got.method, got.binding, err = DecodeMethod(t.Method, definition, binding); err != nil {
+			return err
+		}
+		m.remember(pin, got, len(definition)+len(binding))
+	}
+	into.Definition, into.Binding = got.method, got.binding
+	return nil
+}
+
+func (m *Memory) remember(pin grant.Pin, got decoded, size int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.size+size > definitionsMax {
+		clear(m.definitions)
+		m.size = 0
+	}
+	m.definitions[pin] = got
+	m.size += size
+}
+
+// known gives remembered rights if nothing of the owner has changed since.
+func (m *Memory) known(key rightsKey, changes int64) *rights {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r := m.rights[key]; r != nil && r.changes == changes {
+		return r
+	}
+	return nil
+}
+
+func (m *Memory) keep(key rightsKey, r *rights) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.rights) >= rightsMax {
+		clear(m.rights)
+	}
+	m.rights[key] = r
+}
