@@ -44,7 +44,7 @@ const (
 		"WHERE m.owner = $1 AND m.resource = $2 AND m.contract >= $3 AND m.method = $4 ORDER BY m.contract LIMIT 1"
 
 	newestDoubt = "SELECT " + record.InvocationColumns + " FROM invocations i WHERE i.owner = $1 AND i.client = $2 AND i.input = $3 " +
-		"AND i.state = 'indeterminate' ORDER BY i.settled_at DESC, i.tx DESC LIMIT 1"
+		"AND i.state = 'indeterminate' ORDER BY i.settled_at DESC, i.number DESC LIMIT 1"
 	pendingQuestions = "SELECT " + record.ConfirmationColumns + " FROM confirmations q WHERE q.owner = $1 AND q.client = $2 AND q.input = $3 " +
 		"AND q.state IN ('open', 'approved') ORDER BY q.asked_at, q.confirmation"
 	openQuestions = "SELECT COUNT(*) FROM confirmations q WHERE q.owner = $1 AND q.state = 'open'"
