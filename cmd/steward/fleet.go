@@ -15,7 +15,7 @@ import (
 // by: something to list, and something that executes.
 type fleet struct{ *mcpupstream.Fleet }
 
-func newFleet(changed func(id.Adapter)) *fleet { return &fleet{mcpupstream.NewFleet(changed)} }
+func newFleet(changed func(id.Adapter)) *fleet { return &fleet{mcpupstream.NewFleet(version, changed)} }
 
 // Use makes an entry known under an adapter's id.
 func (f *fleet) Use(adapter id.Adapter, e importer.Entry) error {

@@ -11,6 +11,7 @@ import (
 // an entry starts nothing. One lock guards the set; it is safe for concurrent
 // use.
 type Fleet struct {
+	version string
 	changed func(id.Adapter)
 
 	mu      sync.Mutex
@@ -18,10 +19,11 @@ type Fleet struct {
 	closed  bool
 }
 
-// NewFleet returns an empty set; changed is called, on a goroutine of its own,
-// when an upstream says that its tools have changed.
-func NewFleet(changed func(id.Adapter)) *Fleet {
-	return &Fleet{changed: changed, clients: make(map[id.Adapter]*Client)}
+// NewFleet returns an empty set; version is steward's own, as upstreams are told
+// it, and changed is called, on a goroutine of its own, when an upstream says
+// that its tools have changed.
+func NewFleet(version string, changed func(id.Adapter)) *Fleet {
+	return &Fleet{version: version, changed: changed, clients: make(map[id.Adapter]*Client)}
 }
 
 // Use makes an entry known. An entry that is known already keeps its connection.
@@ -31,7 +33,7 @@ func (f *Fleet) Use(adapter id.Adapter, name string, spec childprocess.Spec) {
 	if _, known := f.clients[adapter]; known || f.closed {
 		return
 	}
-	c := NewStdio(name, spec, Options{})
+	c := NewStdio(name, spec, Options{Version: f.version})
 	c.OnChanged(func() { f.changed(adapter) })
 	f.clients[adapter] = c
 }

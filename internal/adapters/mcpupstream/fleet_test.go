@@ -13,7 +13,7 @@ import (
 func TestFleetKeepsOneConnectionAnEntry(t *testing.T) {
 	t.Parallel()
 	told := make(chan id.Adapter, 4)
-	f := NewFleet(func(a id.Adapter) { told <- a })
+	f := NewFleet("test", func(a id.Adapter) { told <- a })
 	defer f.Close()
 	spec := childprocess.Spec{
 		Command: os.Args[0], Args: []string{"upstream", "tells changes", filepath.Join(t.TempDir(), "log")}, Env: childprocess.BaseEnv(),

@@ -78,16 +78,14 @@ func notSent(row invocation.Row, why *fault.Fault, now time.Time) invocation.Row
 	return row
 }
 
+// reconcileLate takes only a clean result for an end of the doubt. A late error
+// may be no more than the upstream's word for our own cancellation, and says
+// nothing about what was done before it.
 func reconcileLate(row invocation.Row, c Settle, now time.Time) (invocation.Row, *fault.Fault) {
-	to := invocation.ReconciledSucceeded
-	if c.Verdict.State == invocation.Failed {
-		to = invocation.ReconciledFailed
-	}
-	clean := c.Verdict.Effects == effect.Reported
-	if !clean || !invocation.CanMove(row.State, to) {
+	if c.Verdict.State != invocation.Succeeded || !invocation.CanMove(row.State, invocation.ReconciledSucceeded) {
 		return row, fault.New(fault.Conflict, "a late answer changes nothing here")
 	}
-	row.State, row.Outcome = to, c.Outcome
+	row.State, row.Outcome = invocation.ReconciledSucceeded, c.Outcome
 	row.Reconciled = invocation.Reconciliation{By: "late_answer", At: now}
 	return row, nil
 }
