@@ -119,7 +119,8 @@ type Response struct {
 	Details  *Details `json:"details,omitzero"` // of an ok that ended a doubt; else in the error
 }
 
-// Error is why a response is no ok.
+// Error is why a response is no ok. Where details have a pointer (RFC 6901), it
+// leads into the request, of an invalid_args into args.
 type Error struct {
 	Code    string         `json:"code"`             // of the table of codes
 	Message string         `json:"message"`          // for people; may change

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
-	"github.com/stewardhost/steward/internal/domain/pool/confirmation"
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/digest"
@@ -122,18 +121,18 @@ func (d *Door) confirmDeny(ctx context.Context, req adminwire.ConfirmationRef) (
 	return d.decide(ctx, req, d.Confirmations.Deny)
 }
 
-type decision func(context.Context, id.Owner, id.Confirmation) (confirmation.Row, error)
+type decision func(context.Context, id.Owner, id.Confirmation) (view.Confirmation, error)
 
 func (d *Door) decide(ctx context.Context, req adminwire.ConfirmationRef, run decision) (adminwire.Confirmation, error) {
 	which, err := id.Parse[id.Confirmation](req.Confirmation)
 	if err != nil {
 		return adminwire.Confirmation{}, at(err, "/confirmation")
 	}
-	row, err := run(ctx, d.host.Owner, which)
+	decided, err := run(ctx, d.host.Owner, which)
 	if err != nil {
 		return adminwire.Confirmation{}, err
 	}
-	return confirmationOf(view.Confirmation{Row: row}), nil
+	return confirmationOf(decided), nil
 }
 
 // at adds the place of a member to the fault of its value.

@@ -11,6 +11,8 @@ import (
 // ConfirmationStore keeps the questions. Deciding one the same way again changes
 // nothing.
 type ConfirmationStore interface {
+	App(ctx context.Context, owner id.Owner, ref string) (view.App, error)
+	Resource(ctx context.Context, owner id.Owner, ref string) (view.Resource, error)
 	Confirmations(ctx context.Context, owner id.Owner, all bool) ([]view.Confirmation, error)
 	DecideConfirmation(ctx context.Context, owner id.Owner, which id.Confirmation, approve bool) (confirmation.Row, error)
 }
@@ -27,11 +29,28 @@ func (c *Confirmations) List(ctx context.Context, owner id.Owner, all bool) ([]v
 }
 
 // Approve lets the exact call of the question through, once.
-func (c *Confirmations) Approve(ctx context.Context, owner id.Owner, which id.Confirmation) (confirmation.Row, error) {
-	return c.store.DecideConfirmation(ctx, owner, which, true)
+func (c *Confirmations) Approve(ctx context.Context, owner id.Owner, which id.Confirmation) (view.Confirmation, error) {
+	return c.decide(ctx, owner, which, true)
 }
 
 // Deny refuses it.
-func (c *Confirmations) Deny(ctx context.Context, owner id.Owner, which id.Confirmation) (confirmation.Row, error) {
-	return c.store.DecideConfirmation(ctx, owner, which, false)
+func (c *Confirmations) Deny(ctx context.Context, owner id.Owner, which id.Confirmation) (view.Confirmation, error) {
+	return c.decide(ctx, owner, which, false)
+}
+
+// decide answers the question; the names that are told with it are no part of
+// the answer and may be missing.
+func (c *Confirmations) decide(ctx context.Context, owner id.Owner, which id.Confirmation, approve bool) (view.Confirmation, error) {
+	row, err := c.store.DecideConfirmation(ctx, owner, which, approve)
+	if err != nil {
+		return view.Confirmation{}, err
+	}
+	out := view.Confirmation{Row: row}
+	if app, err := c.store.App(ctx, owner, row.Key.Client.String()); err == nil {
+		out.App = app.Name
+	}
+	if res, err := c.store.Resource(ctx, owner, row.Key.Resource.String()); err == nil {
+		out.Resource = res.Row.Label
+	}
+	return out, nil
 }

@@ -1,7 +1,9 @@
 package owner
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
@@ -38,7 +40,8 @@ type NewRows struct {
 	ExpiresAt time.Time
 }
 
-// List tells of the rows of one app, or of all rows where ref is empty.
+// List tells of the rows of one app, or of all rows where ref is empty, in the
+// order of their names.
 func (g *Grants) List(ctx context.Context, owner id.Owner, ref string) ([]view.Grant, error) {
 	var client id.Client
 	if ref != "" {
@@ -48,7 +51,12 @@ func (g *Grants) List(ctx context.Context, owner id.Owner, ref string) ([]view.G
 		}
 		client = app.Client
 	}
-	return g.store.Grants(ctx, owner, client)
+	rows, err := g.store.Grants(ctx, owner, client)
+	slices.SortFunc(rows, func(a, b view.Grant) int {
+		return cmp.Or(cmp.Compare(a.App, b.App), cmp.Compare(a.Resource, b.Resource),
+			cmp.Compare(a.Row.Key.Method, b.Row.Key.Method), cmp.Compare(a.Row.ID.String(), b.Row.ID.String()))
+	})
+	return rows, err
 }
 
 // Add makes the rows and tells of them. A row that stood for the same method is

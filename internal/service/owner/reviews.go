@@ -1,7 +1,9 @@
 package owner
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
@@ -30,9 +32,13 @@ type Review struct {
 	Shown digest.Digest
 }
 
-// List tells of all resources.
+// List tells of all resources in the order of their labels.
 func (r *Reviews) List(ctx context.Context, owner id.Owner) ([]view.Resource, error) {
-	return r.store.Resources(ctx, owner)
+	rows, err := r.store.Resources(ctx, owner)
+	slices.SortFunc(rows, func(a, b view.Resource) int {
+		return cmp.Or(cmp.Compare(a.Row.Label, b.Row.Label), cmp.Compare(a.Row.ID.String(), b.Row.ID.String()))
+	})
+	return rows, err
 }
 
 // Show tells of one resource.

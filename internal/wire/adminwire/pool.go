@@ -182,7 +182,8 @@ type RevokeGrants struct {
 	Resource string `json:"resource,omitzero"`
 }
 
-// Revoked counts the rows that ended.
+// Revoked counts the rows that ended. A row that was named by its id counts also
+// where it had ended before.
 type Revoked struct {
 	Revoked int `json:"revoked"`
 }
