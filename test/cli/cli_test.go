@@ -75,14 +75,19 @@ func up(_ context.Context, o cli.UpOptions) error {
 	return nil
 }
 
-// terminal is steward with all three streams on the controlling terminal.
+// terminal is steward with all three streams on the controlling terminal, but
+// for one that the script wants left alone.
 func terminal() {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(99)
 	}
-	os.Exit(run(tty, tty, tty))
+	stdin := tty
+	if os.Getenv("TERMINAL") == "no stdin" {
+		stdin = os.Stdin
+	}
+	os.Exit(run(stdin, tty, tty))
 }
 
 func TestScripts(t *testing.T) {

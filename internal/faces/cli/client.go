@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -79,6 +80,10 @@ func (c *Client) post(ctx context.Context, path string, body []byte) (int, []byt
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.http.Do(req)
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // a person did not type a URL
+	}
 	var f *fault.Fault
 	switch {
 	case errors.As(err, &f):
