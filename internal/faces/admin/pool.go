@@ -64,11 +64,10 @@ func (d *Door) reviewApprove(ctx context.Context, req adminwire.Approve) (adminw
 	if err != nil {
 		return adminwire.Approved{}, err
 	}
-	out := adminwire.Approved{Resource: changes.Resource.ID.String(), Revision: changes.Resource.Revision.String()}
-	for _, m := range changes.Methods {
-		out.Methods = append(out.Methods, m.Definition.ID)
-	}
-	return out, nil
+	return adminwire.Approved{
+		Resource: changes.Resource.ID.String(), Revision: changes.Resource.Revision.String(),
+		Methods: each(choices, func(c authority.Choice) string { return c.Method }),
+	}, nil
 }
 
 func effectsOf(words []string) (effect.Set, error) {

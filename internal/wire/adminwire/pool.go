@@ -126,8 +126,8 @@ type Choice struct {
 	Effects []string `json:"effects,omitzero"`
 }
 
-// Approved tells the resource's new revision and the methods that every contract
-// now holds live, in which the approval changed something.
+// Approved tells the resource's new revision and the methods that are live by this
+// approval.
 type Approved struct {
 	Resource string   `json:"resource"` // id
 	Revision string   `json:"revision"`
