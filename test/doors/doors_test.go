@@ -470,3 +470,46 @@ func TestSecondHostIsRefused(t *testing.T) {
 	}
 	do(h, adminwire.HostVersion, adminwire.Empty{})
 }
+
+// Every attempt has exactly one row in the audit trail, whatever came of it
+// (invariant I63; field faults, FF85).
+func TestEveryAttemptHasOneAuditRow(t *testing.T) {
+	h := newHouse(t)
+	review := h.notes()
+	_, tokens := h.app("reader", "read_note", "send_note")
+	_, strange := h.app("stranger")
+	first := calling(review, id.NewTx(time.Now()), `{"id":1}`)
+	fresh := func(args string) string { return calling(review, id.NewTx(time.Now()), args) }
+	send := strings.Replace(fresh(`{"to":"ann"}`), "read_note", "send_note", 1)
+	h.up.set(func(u *upstream) {
+		u.events = []invocation.Event{{Kind: invocation.Answered, Result: []byte(`{"content":[]}`)}, {Kind: invocation.Rejected}, {Kind: invocation.Broken}}
+	})
+	attempts := []struct {
+		name, token, body string
+		status            int
+	}{
+		{"an answer", tokens["rpc"], first, 200},
+		{"a replay", tokens["rpc"], first, 200},
+		{"another request under its tx", tokens["rpc"], strings.Replace(first, `{"id":1}`, `{"id":2}`, 1), 422},
+		{"a failure", tokens["rpc"], fresh(`{"id":3}`), 502},
+		{"a doubt", tokens["rpc"], fresh(`{"id":4}`), 504},
+		{"a call that is held back", tokens["rpc"], fresh(`{"id":4}`), 409},
+		{"arguments that do not fit", tokens["rpc"], fresh(`{}`), 422},
+		{"a tx that is too old", tokens["rpc"], calling(review, id.NewTx(time.Now().Add(-25*time.Hour)), `{"id":5}`), 410},
+		{"a question", tokens["rpc"], send, 403},
+		{"no grant at all", strange["rpc"], fresh(`{"id":6}`), 404},
+		{"no such method", tokens["rpc"], strings.Replace(fresh(`{"id":7}`), "read_note", "nothing", 1), 404},
+		{"a built-in without a grant", tokens["rpc"], strings.Replace(fresh(`{"id":8}`), review.Resource.ID, "@items", 1), 404},
+	}
+	before := do(h, adminwire.JournalVerify, adminwire.Empty{})
+	for _, a := range attempts {
+		if status, answer := h.rpc(rpcwire.Call.Path, a.token, a.body); status != a.status {
+			t.Errorf("%s: status %d: %s", a.name, status, answer)
+		}
+	}
+	h.restart() // which writes what was not waited for, and a row that starts the next epoch
+	after := do(h, adminwire.JournalVerify, adminwire.Empty{})
+	if want := before.Rows + int64(len(attempts)) + 1; after.Rows != want || !after.Holds {
+		t.Errorf("%d rows, want %d; holds %v", after.Rows, want, after.Holds)
+	}
+}
