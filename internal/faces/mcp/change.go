@@ -57,7 +57,7 @@ func (d *Door) settle(ctx context.Context) {
 		}
 		a.changed = false
 		if len(a.seats)+a.opening+len(a.streams) == 0 {
-			a.catalog, a.told = nil, nil // nobody to tell
+			a.told = nil // nobody to tell
 			continue
 		}
 		changed = append(changed, a)
