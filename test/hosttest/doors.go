@@ -156,6 +156,25 @@ func (r Reply) Text() (out string) {
 	return out
 }
 
+// Code is the machine code of a tool's result that is no success, empty where
+// there is none.
+func (r Reply) Code() string {
+	told, _ := r.meta("error")
+	code, _ := told.Get("code")
+	return code.Text
+}
+
+// Tx is the transaction that the host minted for a call, or was given.
+func (r Reply) Tx() string {
+	tx, _ := r.meta("tx")
+	return tx.Text
+}
+
+func (r Reply) meta(name string) (strictjson.Value, bool) {
+	meta, _ := r.Result.Get("_meta")
+	return meta.Get("io.github.stewardhost/" + name)
+}
+
 // Modern sends one request of the stateless revision by plain HTTP; params are a
 // struct or map of JSON values, and get the _meta that the revision asks for.
 // Safe for concurrent use.

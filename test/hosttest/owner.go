@@ -54,7 +54,7 @@ func (h *Host) Import(config string) []adminwire.Review {
 }
 
 // Approve says yes to methods of a resource with the effects given for each,
-// such as "read" or "write+communicate".
+// such as "read" or "write+communicate", as they are shown now.
 func (h *Host) Approve(resource string, effects map[string]string) adminwire.Approved {
 	h.t.Helper()
 	var methods, pairs []string
@@ -65,7 +65,7 @@ func (h *Host) Approve(resource string, effects map[string]string) adminwire.App
 	slices.Sort(methods)
 	slices.Sort(pairs)
 	var got adminwire.Approved
-	h.JSON(&got, "review", "--approve", resource, "--methods", strings.Join(methods, ","), "--effects", strings.Join(pairs, ","))
+	h.JSON(&got, "review", "--approve", resource, "--shown", h.Review(resource).Shown, "--methods", strings.Join(methods, ","), "--effects", strings.Join(pairs, ","))
 	return got
 }
 
