@@ -69,7 +69,9 @@ func (d *desk) runCall(cmd *cobra.Command, args []string, c calling) error {
 	} else {
 		d.printAnswer(answer)
 	}
-	return errors.Join(err, trouble.OfAnswer(answer, hints(cmd)))
+	h := hints(cmd)
+	h.Form = "steward resources show " + paper.Word(req.Resource) + " " + paper.Word(req.Method)
+	return errors.Join(err, trouble.OfAnswer(answer, h))
 }
 
 func (d *desk) printAnswer(a adminwire.Answer) {

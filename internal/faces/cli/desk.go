@@ -179,7 +179,7 @@ func (d *desk) conclude(cmd *cobra.Command, err error) int {
 const looks = "looks"
 
 func hints(cmd *cobra.Command) trouble.Hints {
-	h := trouble.Hints{List: "steward resources list", Help: helpOf(cmd)}
+	h := trouble.Hints{List: "steward resources list", Help: helpOf(cmd), Form: "steward review"}
 	if look := cmd.Annotations[looks]; look != "" {
 		h.List = look
 	} else if cmd.HasParent() {

@@ -41,7 +41,9 @@ func (d *desk) resources() *cobra.Command {
 			sheet.Resource(d.out, r.Resource)
 			d.say("")
 			sheet.Methods(d.out, r.Methods)
-			d.next("steward review " + paper.Word(r.Resource.Label))
+			if len(sheet.Waiting(r)) > 0 {
+				d.next("steward review " + paper.Word(r.Resource.Label))
+			}
 		})
 	}
 	return d.noun("resources", "see what is in the pool", list, look)

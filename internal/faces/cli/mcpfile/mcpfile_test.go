@@ -77,7 +77,7 @@ func TestLocate(t *testing.T) {
 	second := write(t, filepath.Join(dir, "second", "tool"), 0o755)
 	local := write(t, filepath.Join(base, "bin", "tool"), 0o755)
 	write(t, filepath.Join(base, "tool"), 0o755) // never taken by a bare name
-	t.Chdir(base) // the host's current folder is another one
+	t.Chdir(base)                                // the host's current folder is another one
 	path := strings.Join([]string{"", ".", filepath.Dir(first), filepath.Dir(second)}, string(filepath.ListSeparator))
 	for name, c := range map[string]struct {
 		entry        importer.Entry

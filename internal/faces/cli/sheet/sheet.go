@@ -88,7 +88,7 @@ func Method(w io.Writer, m adminwire.Definition, whole bool) {
 	}
 	field("effects", strings.Join(m.Effects, ","))
 	if m.Precondition {
-		field("needs", "a version with each call (--if)")
+		field("needs", "a precondition with each call (--if)")
 	}
 	if m.Tool != m.Method {
 		field("tool", m.Tool)

@@ -42,7 +42,7 @@ func UsageOf(next, format string, args ...any) error {
 }
 
 // outcome is what a code means to whoever typed the command. Next is what helps
-// where the host did not say; theList and theHelp are those of the command.
+// where the host did not say; theList, theHelp and theForm are the command's hints.
 type outcome struct {
 	exit int
 	next string
@@ -51,6 +51,7 @@ type outcome struct {
 const (
 	theList = "list"
 	theHelp = "help"
+	theForm = "form"
 )
 
 const (
@@ -72,7 +73,7 @@ var outcomes = map[fault.Code]outcome{
 	fault.TxExpired:            {Failed, "leave --tx out, so that the call gets a new one"},
 	fault.PreconditionFailed:   {Failed, "read the item again and give its version with --if"},
 	fault.TooLarge:             {Failed, "send less"},
-	fault.InvalidArgs:          {Failed, "steward resources show RESOURCE METHOD"},
+	fault.InvalidArgs:          {Failed, theForm},
 	fault.TxMismatch:           {Failed, "leave --tx out, so that the call gets a new one"},
 	fault.PreconditionRequired: {Failed, "give the version that you have seen with --if"},
 	fault.RateLimited:          {Later, nextAgain},
@@ -87,7 +88,8 @@ var outcomes = map[fault.Code]outcome{
 // Hints are what helps with the command at hand.
 type Hints struct {
 	List string // shows what there is, such as steward apps list
-	Help string // shows the command's form
+	Help string // shows how the command is written
+	Form string // shows what a method takes
 }
 
 // Of gives the trouble in an error that is not nil.
@@ -113,6 +115,8 @@ func ofFault(f *fault.Fault, h Hints) *Trouble {
 		t.Next = h.List
 	case theHelp:
 		t.Next = h.Help
+	case theForm:
+		t.Next = h.Form
 	}
 	if fix, ok := f.Details["fix"].(string); ok && fix != "" {
 		t.Next = fix

@@ -15,7 +15,7 @@ import (
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
-var hints = trouble.Hints{List: "steward apps list", Help: "steward apps add --help"}
+var hints = trouble.Hints{List: "steward apps list", Help: "steward apps add --help", Form: "steward resources show x y"}
 
 // The faces page, section 1: what each code means to whoever typed a command.
 func TestEveryCodeHasAnExitAndANextStep(t *testing.T) {
@@ -43,7 +43,7 @@ func TestEveryCodeHasAnExitAndANextStep(t *testing.T) {
 }
 
 func TestHintsOfTheCommandStandInTheirPlace(t *testing.T) {
-	for code, next := range map[fault.Code]string{fault.NotFound: hints.List, fault.Conflict: hints.List, fault.InvalidRequest: hints.Help} {
+	for code, next := range map[fault.Code]string{fault.NotFound: hints.List, fault.Conflict: hints.List, fault.InvalidRequest: hints.Help, fault.InvalidArgs: hints.Form} {
 		if got := trouble.Of(fault.New(code, "no"), hints).Next; got != next {
 			t.Errorf("%s: next is %q, want %q", code, got, next)
 		}
