@@ -1,0 +1,372 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite"
+
+	"github.com/stewardhost/steward/internal/adapters/store"
+	"github.com/stewardhost/steward/internal/domain/pool/audit"
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/grant"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+)
+
+// raw opens the database behind the store's back.
+func (p *pool) raw(t testing.TB) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(p.dir, "steward.db")+"?_pragma=busy_timeout(5000)")
+	must(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// tamper changes the database behind the store's back.
+func (p *pool) tamper(t testing.TB, statement string, args ...any) {
+	t.Helper()
+	res, err := p.raw(t).Exec(statement, args...)
+	must(t, err)
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		t.Fatalf("%s changed nothing: %v", statement, err)
+	}
+}
+
+// counts sums the rows of the trail by kind and detail, of the attempts of calls.
+func (p *pool) counts(t testing.TB) map[string]int64 {
+	t.Helper()
+	must(t, p.flushed(t))
+	rows, err := p.raw(t).Query("SELECT kind, detail, SUM(count) FROM audit WHERE kind IN ('call', 'denied', 'replayed', 'interrupted', 'reconciled', 'listed') GROUP BY kind, detail")
+	must(t, err)
+	defer rows.Close()
+	out := map[string]int64{}
+	for rows.Next() {
+		var kind, detail string
+		var n int64
+		must(t, rows.Scan(&kind, &detail, &n))
+		words := strings.Fields(detail)
+		if len(words) == 3 {
+			words[0] += " withheld"
+		}
+		out[kind+" "+words[0]] += n
+	}
+	must(t, rows.Err())
+	return out
+}
+
+func TestEveryAttemptHasOneRowInTheTrail(t *testing.T) {
+	n := newNotes(t)
+	call := n.call(t, n.tx(), `{}`)
+	row := n.dispatch(t, call)
+	_, err := n.Reserve(t.Context(), call)
+	wantFault(t, err, fault.TxInProgress)
+	n.settle(t, row, answered)
+	for range 2 {
+		_, err = n.Reserve(t.Context(), call)
+		must(t, err)
+	}
+	_, err = n.Lookup(t.Context(), n.app, call.Tx)
+	must(t, err)
+	_, err = n.Lookup(t.Context(), n.app, n.tx())
+	wantFault(t, err, fault.NotFound)
+	n.ok(t, n.hand, "@items", "put", `{"key":"a","value":""}`, `{"absent":true}`)
+	n.fails(t, n.hand, "@items", "put", `{"key":"a","value":""}`, `{"absent":true}`, fault.PreconditionFailed)
+	_, err = n.run(t, n.hand, "@items", "put", `{"key":"a","value":""}`, "")
+	wantFault(t, err, fault.PreconditionRequired)
+
+	// A question to the owner is a denial that is in the question's own commit.
+	n.grant(t, n.app, n.resource, grant.Always, "drop")
+	ask := n.command(t, n.app, n.tx(), n.resource.String(), "drop", `{}`)
+	_, err = n.Reserve(t.Context(), ask)
+	wantFault(t, err, fault.ConfirmationRequired)
+
+	waiting := n.call(t, n.tx(), `{"text":"w"}`)
+	waiting.Ready = false
+	ch, err := n.Reserve(t.Context(), waiting)
+	must(t, err)
+	lost := n.dispatch(t, n.call(t, n.tx(), `{"text":"lost"}`))
+	doubt := n.dispatch(t, n.call(t, n.tx(), `{"text":"doubt"}`))
+	n.settle(t, doubt, invocation.Event{Kind: invocation.Broken})
+	_, err = n.Settle(t.Context(), n.app, outcome(doubt, answered, true))
+	must(t, err)
+	withheld := n.dispatch(t, n.call(t, n.tx(), `{"text":"withheld"}`))
+	_, err = n.RevokeAll(t.Context(), n.owner, n.app.Client, n.resource)
+	must(t, err)
+	_, err = n.Mark(t.Context(), n.app, authority.AttemptOf(ch.Row))
+	wantFault(t, err, fault.NotFound)
+	n.settle(t, withheld, answered)
+	same(t, n.restart(t), view.Recovery{Indeterminate: 1})
+	if n.stored(t, lost.ID).State != invocation.Indeterminate {
+		t.Fatal("a call of a dead process is not in doubt")
+	}
+	same(t, n.counts(t), map[string]int64{
+		"call succeeded": 2, "call failed": 1, "call indeterminate": 1, "call not_dispatched": 1, "call succeeded withheld": 1,
+		"reconciled reconciled_succeeded": 1, "interrupted indeterminate": 1,
+		"replayed succeeded": 3, "denied tx_in_progress": 1, "denied not_found": 1, "denied precondition_required": 1, "denied confirmation_required": 1,
+	})
+	n.holds(t)
+}
+
+func TestManyEqualDenialsAreOneRowWithACount(t *testing.T) {
+	n := newNotes(t)
+	refused := n.call(t, n.tx(), `{}`)
+	refused.CheckedAgainst = refused.Input
+	deny := func(times int) {
+		t.Helper()
+		for range times {
+			_, err := n.Reserve(t.Context(), refused)
+			wantFault(t, err, fault.NeedsConsent)
+		}
+	}
+	deny(100)
+	rows := func() (rows, sum int64) {
+		t.Helper()
+		must(t, n.flushed(t))
+		must(t, n.raw(t).QueryRow("SELECT COUNT(*), SUM(count) FROM audit WHERE kind = 'denied'").Scan(&rows, &sum))
+		return rows, sum
+	}
+	if r, s := rows(); r != 60 || s != 60 {
+		t.Fatalf("%d rows for %d denials within the minute", r, s)
+	}
+	n.clock.step(time.Minute)
+	deny(1)
+	if r, s := rows(); r != 62 || s != 101 {
+		t.Fatalf("%d rows for %d denials after the minute", r, s)
+	}
+	deny(70)
+	n.restart(t) // closing tells what is still counted
+	if r, s := rows(); r != 122 || s != 171 {
+		t.Fatalf("%d rows for %d denials after a restart", r, s)
+	}
+	n.holds(t)
+}
+
+func TestOneListingAMinuteIsARow(t *testing.T) {
+	n := newNotes(t)
+	for range 5 {
+		_, err := n.Catalog(t.Context(), n.app)
+		must(t, err)
+	}
+	n.restart(t)
+	if got := n.counts(t)["listed methods"]; got != 5 {
+		t.Fatalf("%d listings are told: %v", got, n.counts(t))
+	}
+}
+
+func TestADeadProcessesCallsAreClassified(t *testing.T) {
+	n := newNotes(t)
+	reserved := n.call(t, n.tx(), `{"text":"reserved"}`)
+	reserved.Ready = false
+	ch, err := n.Reserve(t.Context(), reserved)
+	must(t, err)
+	marked := n.call(t, n.tx(), `{"text":"marked"}`)
+	row := n.dispatch(t, marked)
+	epoch := n.Epoch()
+
+	same(t, n.restart(t), view.Recovery{NotDispatched: 1, Indeterminate: 1})
+	if n.Epoch() != epoch+1 {
+		t.Fatalf("epoch %d after %d", n.Epoch(), epoch)
+	}
+	same(t, n.restart(t), view.Recovery{})
+	_, err = n.Settle(t.Context(), n.app, outcome(row, answered, false))
+	wantFault(t, err, fault.Conflict)
+	answer, err := n.Lookup(t.Context(), n.app, marked.Tx)
+	must(t, err)
+	if answer.Status != invocation.InDoubt || answer.Fault.Details["reason"] != "restart" {
+		t.Fatalf("%+v", answer)
+	}
+	// What was never marked may be taken up once more; the rest is never sent again.
+	reserved.Ready, reserved.Epoch = true, n.Epoch()
+	again := n.dispatch(t, reserved)
+	if again.ID != ch.Row.ID || again.Attempt != 2 {
+		t.Fatalf("%+v", again)
+	}
+	marked.Epoch = n.Epoch()
+	replayed, err := n.Reserve(t.Context(), marked)
+	must(t, err)
+	if replayed.Action != authority.Replay {
+		t.Fatalf("%+v", replayed)
+	}
+	// A living process keeps its rows.
+	found, err := n.Recover(t.Context())
+	must(t, err)
+	same(t, found, view.Recovery{})
+	n.settle(t, again, answered)
+	n.holds(t)
+}
+
+func TestManyLeftBehindAreClassifiedInBatches(t *testing.T) {
+	n := newNotes(t)
+	const rows = 1203
+	got, _, err := n.Resolve(t.Context(), n.owner, invocation.Reference{Resource: n.resource.String(), Method: "add"})
+	must(t, err)
+	for i := range rows {
+		c := n.commandOf(n.app, n.tx(), got, fmt.Sprintf(`{"text":"%d"}`, i))
+		n.dispatch(t, c)
+	}
+	same(t, n.restart(t), view.Recovery{Indeterminate: rows})
+	v := n.holds(t)
+	if v.Invocations != rows {
+		t.Fatalf("%+v", v)
+	}
+}
+
+// history is a trail of two epochs with calls that were settled, reconciled and
+// denied.
+func history(t *testing.T) *notes {
+	n := newNotes(t)
+	doubt := n.dispatch(t, n.call(t, n.tx(), `{"text":"1"}`))
+	n.settle(t, doubt, invocation.Event{Kind: invocation.Broken})
+	n.settle(t, n.dispatch(t, n.call(t, n.tx(), `{"text":"2"}`)), answered)
+	_, err := n.Lookup(t.Context(), n.app, n.tx())
+	wantFault(t, err, fault.NotFound)
+	n.restart(t)
+	_, err = n.Reconcile(t.Context(), n.owner, doubt.ID, authority.Happened)
+	must(t, err)
+	n.settle(t, n.dispatch(t, n.call(t, n.tx(), `{"text":"3"}`)), answered)
+	n.ok(t, n.hand, "@items", "put", `{"key":"a","value":""}`, `{"absent":true}`)
+	n.holds(t)
+	return n
+}
+
+// Whatever is done to the tables behind the host's back is named (threats, A78).
+func TestTamperingIsNamed(t *testing.T) {
+	const second = "(SELECT MAX(chain) FROM nodes) * 1099511627776"
+	cases := map[string]struct {
+		statement  string
+		epoch, seq int64 // of the break; 0 for none
+		mismatches int
+	}{
+		"a row edited":                   {"UPDATE audit SET detail = 'x' WHERE epoch = 1 AND seq = 3", 1, 3, 0},
+		"a row's count edited":           {"UPDATE audit SET count = 2 WHERE epoch = 1 AND seq = 3", 1, 3, 0},
+		"a row made unreadable":          {"UPDATE audit SET hash = 'x', owner = 'y' WHERE epoch = 1 AND seq = 4", 1, 4, 0},
+		"a row dropped":                  {"DELETE FROM audit WHERE epoch = 1 AND seq = 4", 1, 5, 0},
+		"two rows exchanged": {"UPDATE audit SET entry = -1 WHERE epoch = 1 AND seq = 3; UPDATE audit SET entry = entry - 1 WHERE epoch = 1 AND seq = 4; " +
+			"UPDATE audit SET entry = 1099511627776 + 4 WHERE entry = -1", 1, 4, 0},
+		"an epoch's end cut":             {"DELETE FROM audit WHERE epoch = 1 AND seq > 5", 2, 1, 0},
+		"an epoch's start cut":           {"DELETE FROM audit WHERE epoch = 2 AND seq < 3", 2, 3, 0},
+		"a whole epoch cut":              {"DELETE FROM audit WHERE epoch = 1", 2, 1, 0},
+		"an epoch cut with its process":  {"DELETE FROM nodes WHERE epoch = 1", 2, 1, 0},
+		"the last row cut":               {"DELETE FROM audit WHERE entry = (SELECT MAX(entry) FROM audit)", 2, 0, 1},
+		"a row moved to a strange epoch": {"UPDATE audit SET entry = entry + 50 * 1099511627776 WHERE entry = (SELECT MAX(entry) FROM audit)", 2, 0, 1},
+		"a result edited":                {"UPDATE invocations SET result = x'7b7d' WHERE state = 'succeeded' AND told < " + second, 0, 0, 1},
+		"a state edited":                 {"UPDATE invocations SET state = 'failed' WHERE state = 'reconciled_succeeded'", 0, 0, 1},
+		"an unreadable call":             {"UPDATE invocations SET request = 'x' WHERE state = 'reconciled_succeeded'", 0, 0, 1},
+		"a reconciliation taken back": {"UPDATE invocations SET state = 'indeterminate', code = 'indeterminate', message = '', effects = 'uncertain', reconciled_by = '', " +
+			"reconciled_at = 0, told = (SELECT a.entry FROM audit a WHERE a.subject = invocation AND a.kind = 'call') WHERE state = 'reconciled_succeeded'", 0, 0, 1},
+		"a call dropped":         {"DELETE FROM invocations WHERE state = 'reconciled_succeeded'", 0, 0, 1},
+		"a call pinned by other": {"UPDATE invocations SET told = told - 1 WHERE state = 'succeeded' AND told > " + second, 0, 0, 2},
+		"a call that never was": {"INSERT INTO invocations SELECT number + 1000, owner, client, 'tx_00000000000000000000000000', 'inv_00000000000000000000000000', resource, contract, " +
+			"method, request, input, grant_id, revision, classes, state, node, epoch, attempt, reserved_at, dispatched_at, deadline_at, settled_at, code, message, reason, " +
+			"effects, result, version, detail, reconciled_by, reconciled_at, told FROM invocations WHERE state = 'reconciled_succeeded'", 0, 0, 1},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			n := history(t)
+			n.tamper(t, c.statement)
+			v, err := n.Verify(t.Context(), nil)
+			must(t, err)
+			if c.epoch == 0 && v.Break != nil || c.epoch != 0 && (v.Break == nil || v.Break.Epoch != c.epoch || c.seq != 0 && v.Break.Seq != c.seq) {
+				t.Errorf("break %+v, want epoch %d row %d", v.Break, c.epoch, c.seq)
+			}
+			if c.epoch == 0 && len(v.Mismatches) != c.mismatches || len(v.Mismatches) < c.mismatches {
+				t.Errorf("mismatches %v, want %d", v.Mismatches, c.mismatches)
+			}
+		})
+	}
+}
+
+// Rows that are cut while the host runs do not go unseen because it writes on.
+func TestWritingOnDoesNotHealACutTrail(t *testing.T) {
+	n := history(t)
+	n.tamper(t, "DELETE FROM audit WHERE entry = (SELECT MAX(entry) FROM audit)")
+	n.ok(t, n.hand, "@items", "put", `{"key":"b","value":""}`, `{"absent":true}`)
+	v, err := n.Verify(t.Context(), nil)
+	must(t, err)
+	if v.Break == nil || v.Break.Epoch != 2 {
+		t.Fatalf("%+v", v)
+	}
+}
+
+// A database that was removed under the store fences it: what was not known to be
+// durable is no success (fault points FP17 and FP18).
+func TestAnUnknownCommitIsNoSuccess(t *testing.T) {
+	n := newNotes(t)
+	row := n.dispatch(t, n.call(t, n.tx(), `{}`))
+	moved := filepath.Join(n.dir, "moved.db")
+	must(t, os.Rename(filepath.Join(n.dir, "steward.db"), moved))
+	answer, err := n.Settle(t.Context(), n.app, outcome(row, answered, false))
+	if !fault.Is(err, fault.Unavailable) || answer.Status != "" {
+		t.Fatalf("%+v %v", answer, err)
+	}
+	if n.Fenced() == nil {
+		t.Fatal("the store goes on")
+	}
+	ch, err := n.Reserve(t.Context(), n.call(t, n.tx(), `{"text":"x"}`))
+	if !fault.Is(err, fault.Unavailable) || ch.Action != "" {
+		t.Fatalf("%+v %v", ch, err)
+	}
+	if err := n.Close(); err == nil {
+		t.Fatal("the trail's last rows were not written, and nobody is told")
+	}
+	must(t, os.Rename(moved, filepath.Join(n.dir, "steward.db")))
+	n.open(t)
+	found, err := n.Recover(t.Context())
+	must(t, err)
+	state := n.stored(t, row.ID).State
+	if state != invocation.Succeeded && (state != invocation.Indeterminate || found.Indeterminate != 1) {
+		t.Fatalf("%s after %+v", state, found)
+	}
+}
+
+func TestAFolderBelongsToOneProcessAndOneNode(t *testing.T) {
+	p := newPool(t)
+	_, err := store.Open(context.Background(), p.dir, store.Options{})
+	wantFault(t, err, fault.Conflict)
+	node := p.Node()
+	p.restart(t)
+	if p.Node() != node {
+		t.Fatal("the node is another one after a restart")
+	}
+	must(t, p.Close())
+	must(t, os.Remove(filepath.Join(p.dir, "node")))
+	p.open(t)
+	if p.Node() == node || p.Epoch() != 1 {
+		t.Fatal("a node without its file is a new one")
+	}
+	p.holds(t)
+	must(t, p.Close())
+	must(t, os.WriteFile(filepath.Join(p.dir, "node"), []byte("what"), 0o600))
+	if _, err := store.Open(context.Background(), p.dir, store.Options{}); !fault.Is(err, fault.Unavailable) {
+		t.Fatal(err)
+	}
+	must(t, os.WriteFile(filepath.Join(p.dir, "node"), []byte(id.New[id.Node]().String()), 0o600))
+	p.open(t)
+}
+
+func TestKindsOfTheTrailAreWritten(t *testing.T) {
+	n := history(t)
+	rows, err := n.raw(t).Query("SELECT DISTINCT kind FROM audit")
+	must(t, err)
+	defer rows.Close()
+	got := map[audit.Kind]bool{}
+	for rows.Next() {
+		var k audit.Kind
+		must(t, rows.Scan(&k))
+		got[k] = true
+	}
+	for _, k := range []audit.Kind{audit.Anchor, audit.Called, audit.Denied, audit.Reconciled, audit.Approved, audit.Granted, audit.AppAdded, audit.Imported} {
+		if !got[k] {
+			t.Errorf("no row says %s", k)
+		}
+	}
+}
