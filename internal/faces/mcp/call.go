@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/faces/mcp/frame"
@@ -155,6 +156,7 @@ func (d *Door) vacate(a *app) {
 // one by closing the response. The returned function ends it.
 func (x *exchange) cancellable() (context.Context, func(), *frame.Problem) {
 	if x.era == frame.Modern {
+		unhurried(http.NewResponseController(x.w))
 		return x.r.Context(), func() {}, nil
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.r.Context()))

@@ -99,6 +99,9 @@ func (d *Door) retell(ctx context.Context, a *app) error {
 	isNew := a.told == nil || !a.told.Same(now)
 	a.told = now
 	server := a.server
+	for _, s := range a.seats {
+		s.missed = s.missed || isNew && !s.streaming
+	}
 	d.mu.Unlock()
 	if isNew && server != nil {
 		announce(server)

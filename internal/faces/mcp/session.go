@@ -18,12 +18,14 @@ import (
 // session id is worth nothing to another client. Its fields are under the door's
 // lock.
 type seat struct {
-	id      string
-	session *sdk.ServerSession
-	caller  authority.Caller // who used it last
-	busy    int              // requests within it, the stream included
-	seen    time.Time
-	calls   map[frame.ID]context.CancelFunc
+	id        string
+	session   *sdk.ServerSession
+	caller    authority.Caller // who used it last
+	busy      int              // requests within it, the stream included
+	seen      time.Time
+	streaming bool // its stream is open
+	missed    bool // a change was announced while it was not
+	calls     map[frame.ID]context.CancelFunc
 }
 
 // inSession finds the session of a legacy message and answers within it.

@@ -24,14 +24,22 @@ func (x *exchange) openStream() {
 		return
 	}
 	defer x.rise()
-	x.hold(x.door.stateful)
+	attached := false
+	x.hold(x.door.stateful, func() []byte {
+		attached = true
+		return x.door.attach(x.seat)
+	})
+	if attached {
+		x.door.detach(x.seat)
+	}
 }
 
 // listen answers a subscription of the revision without sessions.
-func (x *exchange) listen(frame.Params) { x.hold(x.door.stateless) }
+func (x *exchange) listen(frame.Params) { x.hold(x.door.stateless, nil) }
 
-// hold lets the SDK keep the response open, within the bounds.
-func (x *exchange) hold(handler http.Handler) {
+// hold lets the SDK keep the response open, within the bounds. opened, if any, is
+// called once the stream takes what is announced; it returns what comes first.
+func (x *exchange) hold(handler http.Handler, opened func() []byte) {
 	ctx, cancel := context.WithCancel(x.r.Context())
 	defer cancel()
 	s := &stream{x.caller, cancel}
@@ -41,10 +49,39 @@ func (x *exchange) hold(handler http.Handler) {
 	}
 	defer x.door.drop(x.app, s)
 	x.door.remember(ctx, x.app, x.caller)
-	w := &shield{ResponseWriter: x.w, control: http.NewResponseController(x.w)}
+	w := &shield{ResponseWriter: x.w, control: http.NewResponseController(x.w), opened: opened}
+	unhurried(w.control)
 	// The connection may serve other requests afterwards.
 	defer w.control.SetWriteDeadline(time.Time{})
 	x.toSDK(handler, w, ctx)
+}
+
+// unhurried takes the time for reading a request, which is over, off the
+// connection: when it runs out, the server gives up the whole exchange.
+func unhurried(c *http.ResponseController) {
+	_ = c.SetReadDeadline(time.Time{}) // a writer without deadlines has none to take off
+}
+
+// changedEvent is what the SDK sends to a session whose list changed.
+var changedEvent = []byte("event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\",\"params\":{}}\n\n")
+
+// attach makes a session's stream one that is told of changes, and gives the news
+// that it missed.
+func (d *Door) attach(s *seat) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.streaming = true
+	if !s.missed {
+		return nil
+	}
+	s.missed = false
+	return changedEvent
+}
+
+func (d *Door) detach(s *seat) {
+	d.mu.Lock()
+	s.streaming = false
+	d.mu.Unlock()
 }
 
 func (d *Door) open(a *app, s *stream) *fault.Fault {
@@ -76,7 +113,8 @@ func (d *Door) drop(a *app, s *stream) {
 type shield struct {
 	http.ResponseWriter
 	control *http.ResponseController // set for streams
-	begun   bool
+	opened  func() []byte            // see hold
+	status  int                      // zero before the header
 }
 
 // Unwrap lets the SDK flush.
@@ -84,19 +122,25 @@ func (s *shield) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // WriteHeader replaces what the SDK says about caches.
 func (s *shield) WriteHeader(status int) {
-	s.begun = true
+	s.status = status
 	private(s.Header())
 	s.ResponseWriter.WriteHeader(status)
 }
 
 // Write gives a stream's peer a limited time to take each piece.
 func (s *shield) Write(b []byte) (int, error) {
-	if !s.begun {
+	if s.status == 0 {
 		s.WriteHeader(http.StatusOK)
 	}
 	if s.control != nil {
 		// A writer without deadlines has nobody to wait for.
 		_ = s.control.SetWriteDeadline(time.Now().Add(bound.MCPWrite.Duration()))
 	}
-	return s.ResponseWriter.Write(b)
+	n, err := s.ResponseWriter.Write(b)
+	if opened := s.opened; opened != nil && s.status == http.StatusOK {
+		// The SDK holds the stream's lock here, so nothing overtakes what is missed.
+		s.opened = nil
+		s.ResponseWriter.Write(opened())
+	}
+	return n, err
 }
