@@ -34,7 +34,7 @@ var meanings = map[invocation.State]string{
 }
 
 var effectWords = map[effect.Outcome]string{
-	effect.None:          "none: the request could have no effect",
+	effect.None:          "none: it had no effect",
 	effect.NotDispatched: "not_dispatched: nothing was sent",
 	effect.Reported:      "reported: the executor answered",
 	effect.Uncertain:     "uncertain: it may have happened",
