@@ -84,8 +84,5 @@ func (a *Apps) Disconnect(ctx context.Context, owner id.Owner, ref string) error
 	if err != nil {
 		return err
 	}
-	if app.Kind != authority.Application {
-		return fault.New(fault.InvalidRequest, "the owner's own hand cannot be disconnected")
-	}
 	return a.store.Disconnect(ctx, owner, app.Client)
 }
