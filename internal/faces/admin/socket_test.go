@@ -65,15 +65,16 @@ func TestUnsafePlacesAreRefused(t *testing.T) {
 	}
 	tests := []struct {
 		name string
+		says string
 		make func(folder string)
 	}{
-		{"a folder that others can read", func(f string) { must(os.Mkdir(f, 0o700)); must(os.Chmod(f, 0o750)) }},
-		{"a folder that others can enter", func(f string) { must(os.Mkdir(f, 0o700)); must(os.Chmod(f, 0o701)) }},
-		{"a folder that is a link", func(f string) { must(os.Mkdir(f+"2", 0o700)); must(os.Symlink(f+"2", f)) }},
-		{"a folder that is a file", func(f string) { must(os.WriteFile(f, nil, 0o600)) }},
-		{"a lock that is a link", func(f string) { must(os.Mkdir(f, 0o700)); must(os.Symlink("/dev/null", filepath.Join(f, lockName))) }},
-		{"a socket that is a file", func(f string) { must(os.Mkdir(f, 0o700)); must(os.WriteFile(filepath.Join(f, SocketName), nil, 0o600)) }},
-		{"a socket that is a link", func(f string) { must(os.Mkdir(f, 0o700)); must(os.Symlink("/dev/null", filepath.Join(f, SocketName))) }},
+		{"a folder that others can read", "chmod 700", func(f string) { must(os.Mkdir(f, 0o700)); must(os.Chmod(f, 0o750)) }},
+		{"a folder that others can enter", "chmod 700", func(f string) { must(os.Mkdir(f, 0o700)); must(os.Chmod(f, 0o701)) }},
+		{"a folder that is a link", "not a folder itself", func(f string) { must(os.Mkdir(f+"2", 0o700)); must(os.Symlink(f+"2", f)) }},
+		{"a folder that is a file", "not a folder itself", func(f string) { must(os.WriteFile(f, nil, 0o600)) }},
+		{"a lock that is a link", "admin.lock", func(f string) { must(os.Mkdir(f, 0o700)); must(os.Symlink("/dev/null", filepath.Join(f, lockName))) }},
+		{"a socket that is a file", "not a socket", func(f string) { must(os.Mkdir(f, 0o700)); must(os.WriteFile(filepath.Join(f, SocketName), nil, 0o600)) }},
+		{"a socket that is a link", "not a socket", func(f string) { must(os.Mkdir(f, 0o700)); must(os.Symlink("/dev/null", filepath.Join(f, SocketName))) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,8 +82,8 @@ func TestUnsafePlacesAreRefused(t *testing.T) {
 			tt.make(folder)
 			before, err := os.Lstat(filepath.Join(folder, SocketName))
 			l, got := Listen(folder, slog.New(slog.DiscardHandler))
-			if !errors.Is(got, ErrUnsafe) {
-				t.Fatalf("Listen = %v, %v, want %v", l, got, ErrUnsafe)
+			if !errors.Is(got, ErrUnsafe) || !strings.Contains(got.Error(), tt.says) {
+				t.Fatalf("Listen = %v, %v, want %v that says %q", l, got, ErrUnsafe, tt.says)
 			}
 			after, err2 := os.Lstat(filepath.Join(folder, SocketName))
 			if err == nil && (err2 != nil || !os.SameFile(before, after)) {
