@@ -174,7 +174,7 @@ func memberCases() []refusedInput {
 		{"an ack of another kind", envelope("ack", `"x"`), 400, "/ack"},
 		{"an owner of the caller's choice", envelope("owner", `"own_00000000000000000000000000"`), 400, "/owner"},
 		{"a member in another case", envelope("TX", `"`+goodTx+`"`), 400, "/TX"},
-		{"args that are no object", envelope("args", `[1]`), 422, ""}, {"a number beyond every double", envelope("args", `{"n":9007199254740993}`), 400, ""},
+		{"args that are no object", envelope("args", `[1]`), 422, ""}, {"a number that has no canonical form", envelope("args", `{"n":9007199254740993}`), 422, ""},
 	}
 	for _, member := range []string{"v", "tx", "resource", "contract", "contract_digest", "method", "args", "if", "deadline_ms", "confirm", "ack"} {
 		cases = append(cases, refusedInput{"null for " + member, envelope(member, "null"), 400, "/" + member})
