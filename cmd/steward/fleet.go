@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/childprocess"
@@ -42,6 +43,16 @@ func (f *fleet) List(ctx context.Context, adapter id.Adapter) (importer.Listed, 
 		out.Tools = append(out.Tools, importer.Tool{Name: t.Name, Raw: t.Raw})
 	}
 	return out, nil
+}
+
+// Connection tells how an entry's connection stands.
+func (f *fleet) Connection(adapter id.Adapter) (view.Connection, bool) {
+	client, ok := f.Client(adapter)
+	if !ok {
+		return view.Connection{}, false
+	}
+	s := client.Status()
+	return view.Connection{State: string(s.State), Reason: s.Reason, PID: s.PID, Restarts: s.Restarts}, true
 }
 
 func (f *fleet) executor(adapter id.Adapter) (dispatch.Executor, bool) {

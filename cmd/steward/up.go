@@ -15,6 +15,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/faces/admin"
 	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/faces/httpguard"
 	"github.com/stewardhost/steward/internal/faces/mcp"
 	"github.com/stewardhost/steward/internal/faces/rpc"
@@ -67,7 +68,7 @@ func up(ctx context.Context, o cli.UpOptions) error {
 	local, err := admin.Listen(filepath.Join(o.Data, adminFolder), log)
 	if err != nil {
 		web.Close()
-		return err
+		return notListening(err)
 	}
 	guard, err := httpguard.New(p.doors(log), log, httpguard.Options{})
 	if err != nil {
@@ -95,6 +96,17 @@ func up(ctx context.Context, o cli.UpOptions) error {
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
 	return errors.Join(err, webServer.Shutdown(drain), localServer.Shutdown(drain))
+}
+
+// notListening gives the reasons that a person can mend an exit code of their own.
+func notListening(err error) error {
+	switch {
+	case errors.Is(err, admin.ErrUnsafe):
+		return trouble.New(trouble.Unsafe, err.Error(), "mend the folder, or name another one with --data")
+	case errors.Is(err, admin.ErrBusy):
+		return trouble.New(trouble.Later, err.Error(), "steward status")
+	}
+	return err
 }
 
 func level(quiet bool) slog.Level {
@@ -145,7 +157,7 @@ func (p *parts) build(ctx context.Context) error {
 func (p *parts) relist(adapter id.Adapter) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	if _, err := p.importer.Refresh(ctx, p.owner, adapter); err != nil {
+	if err := p.importer.Relist(ctx, adapter); err != nil {
 		p.log.Warn("an upstream could not be listed again", "adapter", adapter.String(), "err", err)
 	}
 }

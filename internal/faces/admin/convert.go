@@ -16,7 +16,7 @@ func appOf(a view.App) adminwire.App {
 		CreatedAt: a.CreatedAt, Grants: a.Grants}
 }
 
-func resourceOf(r view.Resource) adminwire.Resource {
+func (d *Door) resourceOf(r view.Resource) adminwire.Resource {
 	methods := make([]resource.Method, len(r.Methods))
 	states := map[string]int{}
 	for i, kept := range r.Methods {
@@ -31,12 +31,16 @@ func resourceOf(r view.Resource) adminwire.Resource {
 	if a := r.Adapter; !a.ID.IsZero() {
 		out.Upstream = &adminwire.Upstream{ID: a.ID.String(), Name: a.Name, Kind: a.Kind, State: string(a.State),
 			Server: a.Server, Protocol: a.Protocol, ListedAt: a.ListedAt}
+		if now, ok := d.Importer.Connection(a.ID); ok {
+			out.Upstream.Connection, out.Upstream.PID, out.Upstream.Restarts = now.State, now.PID, now.Restarts
+			out.Upstream.Trouble = resource.Visible(now.Reason)
+		}
 	}
 	return out
 }
 
-func reviewOf(r owner.Review) adminwire.Review {
-	return adminwire.Review{Resource: resourceOf(r.Resource), Methods: each(r.Methods, definitionOf), Shown: r.Shown.String()}
+func (d *Door) reviewOf(r owner.Review) adminwire.Review {
+	return adminwire.Review{Resource: d.resourceOf(r.Resource), Methods: each(r.Methods, definitionOf), Shown: r.Shown.String()}
 }
 
 func definitionOf(k resource.Kept) adminwire.Definition {

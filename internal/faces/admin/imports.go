@@ -31,7 +31,7 @@ func (d *Door) importAdd(ctx context.Context, req adminwire.Import) (adminwire.I
 		}
 		review, err := d.Reviews.Show(ctx, d.host.Owner, listing.Resource.String())
 		if err == nil {
-			out.Reviews = append(out.Reviews, reviewOf(review))
+			out.Reviews = append(out.Reviews, d.reviewOf(review))
 		}
 		return err
 	})

@@ -36,7 +36,7 @@ func (d *Door) appsDisconnect(ctx context.Context, req adminwire.AppRef) (adminw
 
 func (d *Door) resourcesList(ctx context.Context, _ adminwire.Empty) (adminwire.Resources, error) {
 	rows, err := d.Reviews.List(ctx, d.host.Owner)
-	return adminwire.Resources{Resources: each(rows, resourceOf)}, err
+	return adminwire.Resources{Resources: each(rows, d.resourceOf)}, err
 }
 
 func (d *Door) resourcesShow(ctx context.Context, req adminwire.ResourceRef) (adminwire.Review, error) {
@@ -44,7 +44,7 @@ func (d *Door) resourcesShow(ctx context.Context, req adminwire.ResourceRef) (ad
 	if err != nil {
 		return adminwire.Review{}, err
 	}
-	return reviewOf(got), nil
+	return d.reviewOf(got), nil
 }
 
 func (d *Door) reviewApprove(ctx context.Context, req adminwire.Approve) (adminwire.Approved, error) {

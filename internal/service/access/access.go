@@ -33,7 +33,7 @@ func New(find FindToken, audience authority.Audience) *Doorman {
 // foreign tokens give the same Unauthenticated fault.
 func (d *Doorman) Caller(ctx context.Context, token secret.Secret) (authority.Caller, error) {
 	refused := fault.New(fault.Unauthenticated, "present a live token for this door").
-		With("fix", "steward apps add")
+		With("fix", "steward apps add NAME")
 	hash, ok := secret.HashToken(secret.Access, token)
 	if !ok {
 		return authority.Caller{}, refused

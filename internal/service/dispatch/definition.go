@@ -108,11 +108,15 @@ func canonicalArgs(raw []byte) ([]byte, *fault.Fault) {
 		return []byte("{}"), nil
 	}
 	out, err := strictjson.Canonical(raw, argsLimits)
-	if err == nil && out[0] != '{' {
-		err = fault.New(fault.InvalidArgs, "the arguments are a JSON object")
-	}
 	if err != nil {
-		return nil, fault.From(err)
+		bad := *fault.From(err)
+		if bad.Code == fault.InvalidRequest {
+			bad.Code = fault.InvalidArgs // the door has read the request; it is the arguments that have no form
+		}
+		return nil, &bad
+	}
+	if out[0] != '{' {
+		return nil, fault.New(fault.InvalidArgs, "the arguments are a JSON object")
 	}
 	return out, nil
 }

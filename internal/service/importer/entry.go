@@ -54,14 +54,21 @@ func decodeEntry(raw []byte) (Entry, error) {
 // Config is what was understood of a client's configuration file.
 type Config struct {
 	Entries []Entry
+	Refused []RefusedEntry
 	Unknown []string // pointers of members that were not understood
+}
+
+// RefusedEntry is a server that cannot be imported as it stands in the file.
+type RefusedEntry struct {
+	Name string
+	Why  *fault.Fault
 }
 
 var entryMembers = []string{"command", "args", "env", "cwd", "type"}
 
 // ParseConfig reads the mcpServers object of common clients, unedited. What it
 // does not understand is reported and not used; an entry that is no local server
-// is a fault that names it.
+// is refused by itself.
 func ParseConfig(raw []byte) (Config, error) {
 	doc, err := strictjson.Parse(raw, configLimits)
 	if err != nil {
@@ -80,12 +87,13 @@ func ParseConfig(raw []byte) (Config, error) {
 	for _, m := range servers.Members {
 		e, unknown, err := parseEntry(m.Name, m.Value)
 		if err != nil {
-			return Config{}, err
+			out.Refused = append(out.Refused, RefusedEntry{resource.Visible(m.Name), fault.From(err)})
+			continue
 		}
 		out.Entries = append(out.Entries, e)
 		out.Unknown = append(out.Unknown, unknown...)
 	}
-	if len(out.Entries) == 0 {
+	if len(out.Entries)+len(out.Refused) == 0 {
 		return Config{}, fault.New(fault.InvalidRequest, "the file names no server")
 	}
 	return out, nil

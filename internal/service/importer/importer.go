@@ -45,6 +45,8 @@ type Fleet interface {
 	List(ctx context.Context, adapter id.Adapter) (Listed, error)
 	// Drop ends an entry's connection and forgets it.
 	Drop(adapter id.Adapter)
+	// Connection tells how an entry's connection stands, false if it is not known.
+	Connection(adapter id.Adapter) (view.Connection, bool)
 }
 
 // Store keeps entries and what they offer.
@@ -120,6 +122,21 @@ func (im *Importer) Add(ctx context.Context, owner id.Owner, e Entry) (view.List
 	return im.store.ApplyListing(ctx, owner, adapter, listed.Server, listed.Protocol, offersOf(proposals))
 }
 
+// Relist does what an upstream's word that its tools have changed asks for. The
+// word of an entry that is only being looked at is nothing yet.
+func (im *Importer) Relist(ctx context.Context, adapter id.Adapter) error {
+	rows, err := im.store.Adapters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range rows {
+		if a.ID == adapter && a.State == view.Enabled {
+			_, err = im.Refresh(ctx, a.Owner, adapter)
+		}
+	}
+	return err
+}
+
 // Refresh lists an entry again and merges the result; methods that drifted are
 // off when it returns.
 func (im *Importer) Refresh(ctx context.Context, owner id.Owner, adapter id.Adapter) (view.Listing, error) {
@@ -128,6 +145,11 @@ func (im *Importer) Refresh(ctx context.Context, owner id.Owner, adapter id.Adap
 		return view.Listing{}, err
 	}
 	return im.store.ApplyListing(ctx, owner, adapter, listed.Server, listed.Protocol, offersOf(im.propose(adapter, "", listed)))
+}
+
+// Connection tells how an entry's connection stands, false if it is not in use.
+func (im *Importer) Connection(adapter id.Adapter) (view.Connection, bool) {
+	return im.fleet.Connection(adapter)
 }
 
 // Remove takes an entry and its resource out of the pool for good.
@@ -151,12 +173,22 @@ func (im *Importer) probe(ctx context.Context, adapter id.Adapter, e Entry, drop
 	}
 	listed, err := im.fleet.List(ctx, adapter)
 	if err != nil {
-		return Listed{}, nil, err
+		return Listed{}, nil, im.withLastWords(adapter, err)
 	}
 	if len(listed.Tools) == 0 {
 		return Listed{}, nil, fault.Newf(fault.Unsupported, "%s offers no tools", e.Name)
 	}
 	return listed, im.propose(adapter, e.Name, listed), nil
+}
+
+// withLastWords adds what a server printed before it failed. Only the owner
+// imports, so only the owner reads it.
+func (im *Importer) withLastWords(adapter id.Adapter, err error) error {
+	c, ok := im.fleet.Connection(adapter)
+	if !ok || c.Reason == "" {
+		return err
+	}
+	return fault.From(err).With("stderr", resource.Visible(c.Reason))
 }
 
 func (im *Importer) propose(adapter id.Adapter, server string, listed Listed) []Proposal {

@@ -26,6 +26,9 @@ type upstream struct {
 
 func (u *upstream) Use(a id.Adapter, _ importer.Entry) error { u.used[a] = true; return nil }
 func (u *upstream) Drop(a id.Adapter)                        { delete(u.used, a) }
+func (u *upstream) Connection(a id.Adapter) (view.Connection, bool) {
+	return view.Connection{State: "failed", Reason: "last words"}, u.err != nil && u.used[a]
+}
 func (u *upstream) List(context.Context, id.Adapter) (importer.Listed, error) {
 	return importer.Listed{Server: "s 1", Protocol: "2025-11-25", Tools: u.tools}, u.err
 }
@@ -194,13 +197,20 @@ func TestConfigFilesAreReadAsTheyAre(t *testing.T) {
 		t.Error(diff)
 	}
 	for raw, code := range map[string]fault.Code{
-		`{}`: fault.InvalidRequest, `{"mcpServers":{}}`: fault.InvalidRequest, `{"mcpServers":[]}`: fault.InvalidRequest,
 		`{"mcpServers":{"a":{}}}`:                              fault.InvalidRequest,
 		`{"mcpServers":{"a":{"command":1}}}`:                   fault.InvalidRequest,
 		`{"mcpServers":{"a":{"command":"x","env":{"A":1}}}}`:   fault.InvalidRequest,
 		`{"mcpServers":{"a":{"url":"https://x.example/mcp"}}}`: fault.Unsupported,
-		`{"mcpServers":{"a":{"command":"x"},"a":{}}}`:          fault.InvalidRequest,
 		`{"mcpServers":{"\u202e":{"command":"x"}}}`:            fault.InvalidRequest,
+	} {
+		got, err := importer.ParseConfig([]byte(raw))
+		if err != nil || len(got.Entries) != 0 || len(got.Refused) != 1 || got.Refused[0].Why.Code != code {
+			t.Errorf("%s: %+v, %v, want one refusal with %s", raw, got, err, code)
+		}
+	}
+	for raw, code := range map[string]fault.Code{
+		`{}`: fault.InvalidRequest, `{"mcpServers":{}}`: fault.InvalidRequest, `{"mcpServers":[]}`: fault.InvalidRequest,
+		`{"mcpServers":{"a":{"command":"x"},"a":{}}}`: fault.InvalidRequest,
 	} {
 		if _, err := importer.ParseConfig([]byte(raw)); !fault.Is(err, code) {
 			t.Errorf("%s: %v, want %s", raw, err, code)
@@ -210,7 +220,6 @@ func TestConfigFilesAreReadAsTheyAre(t *testing.T) {
 
 func FuzzParseConfig(f *testing.F) {
 	f.Add([]byte(`{"mcpServers":{"a":{"command":"x","args":["b"],"env":{"K":"v"},"cwd":"/"}}}`))
-	f.Add([]byte(`{"mcpServers":{"a":{"url":"https://x"}}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		c, err := importer.ParseConfig(raw)
 		if err != nil {

@@ -82,6 +82,12 @@ type Upstream struct {
 	Server   string    `json:"server"`   // as it calls itself; unverified
 	Protocol string    `json:"protocol"` // revision at the last listing
 	ListedAt time.Time `json:"listed_at,omitzero"`
+
+	// How this host's connection stands now; empty where it has none.
+	Connection string `json:"connection,omitzero"` // idle, starting, ready or failed
+	Trouble    string `json:"trouble,omitzero"`    // why it failed, with the upstream's last words
+	PID        int    `json:"pid,omitzero"`
+	Restarts   int    `json:"restarts,omitzero"`
 }
 
 // Review is a resource with everything that an approval says yes to. Shown pins

@@ -66,7 +66,9 @@ func DecideSettle(row invocation.Row, c Settle, now time.Time) (invocation.Row, 
 		return row, stale
 	}
 	if c.Verdict.State == invocation.NotDispatched {
-		return notSent(row, fault.New(c.Outcome.Code, c.Outcome.Text), now), nil
+		row = notSent(row, fault.New(c.Outcome.Code, c.Outcome.Text), now)
+		row.Outcome.Detail = c.Outcome.Detail
+		return row, nil
 	}
 	row.State, row.SettledAt, row.Outcome = c.Verdict.State, now, c.Outcome
 	return row, nil

@@ -114,7 +114,7 @@ func Authorize(s Standing, c Caller, now time.Time) *fault.Fault {
 	}
 	if s.Method == nil || s.Grant == nil {
 		return fault.New(fault.GrantRequired, "the owner has not granted this method to this app").
-			With("fix", "steward grants add")
+			With("fix", "steward grants add APP RESOURCE METHOD")
 	}
 	switch s.Grant.StateAt(s.pin(), now) {
 	case grant.Revoked, grant.Expired:

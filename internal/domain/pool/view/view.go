@@ -67,6 +67,16 @@ type Adapter struct {
 	Resource      id.Resource
 }
 
+// Connection is how a host's own connection to an upstream stands now. It is not
+// stored: another process has another one. Reason holds the upstream's last words
+// where it failed; they are for the owner's eyes.
+type Connection struct {
+	State    string // idle, starting, ready or failed
+	Reason   string
+	PID      int // zero unless ready
+	Restarts int
+}
+
 // Resource is a resource with its methods and, for an imported one, its entry.
 type Resource struct {
 	Row     resource.Row

@@ -65,6 +65,9 @@ func (s Source) Load(stdin io.Reader) (Loaded, error) {
 	for _, e := range config.Entries {
 		out.Servers = append(out.Servers, locate(e, base, os.Getenv("PATH")))
 	}
+	for _, r := range config.Refused {
+		out.Servers = append(out.Servers, Located{Server: adminwire.Server{Name: r.Name}, Fault: r.Why})
+	}
 	return out, nil
 }
 

@@ -57,6 +57,9 @@ func Resource(w io.Writer, r adminwire.Resource) {
 	if u := r.Upstream; u != nil {
 		t.Row("server", fmt.Sprintf(`%s (%s, %s); it calls itself "%s", speaks %s, was listed %s`,
 			u.Name, u.Kind, u.State, u.Server, u.Protocol, paper.Stamp(u.ListedAt)))
+		if u.Connection != "" {
+			t.Row("connection", strings.TrimSuffix(u.Connection+": "+u.Trouble, ": "))
+		}
 	}
 	t.Row("data kept by", r.Storage)
 	t.Row("revision", r.Revision)
