@@ -91,6 +91,10 @@ cross: ## compile for Linux and macOS, amd64 and arm64
 vuln: ## known vulnerabilities that the code reaches
 	@scripts/vuln
 
-.PHONY: bench generate gate release-gate
-bench generate gate release-gate:
+.PHONY: bench
+bench: build ## what it costs, beside what the machine does without it; BENCH has flags
+	go run ./bench $(BENCH)
+
+.PHONY: generate gate release-gate
+generate gate release-gate:
 	@echo "$@: not built yet"; exit 1

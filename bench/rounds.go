@@ -1,0 +1,188 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stewardhost/steward/bench/load"
+	"github.com/stewardhost/steward/bench/meter"
+)
+
+// subject is one thing that is measured in every round.
+type subject struct {
+	name    string
+	callers int
+	run     func(callers int) (meter.Times, error)
+	host    bool // it calls the host, whose processor time is taken
+
+	p50, p99, rate []float64 // of each round; ms, ms, a second
+	calls          int
+	cpu            time.Duration // of the host
+	client         time.Duration // of who asked
+}
+
+// The names of the subjects.
+const (
+	disk       = "disk"
+	twoVerbs   = "reserve and settle"
+	twoRows    = "two commits of rows"
+	direct     = "direct"
+	verbs16    = "reserve and settle, 16"
+	rows16     = "two commits of rows, 16"
+	manyOne    = 16
+	manyBuilt  = 32
+	diskWrites = 150
+)
+
+func (b *bench) subjects() []*subject {
+	fifth := b.calls / 5
+	list := []*subject{
+		{name: disk, callers: 1, run: func(int) (meter.Times, error) { return meter.Disk(b.dir, diskWrites) }},
+		{name: twoVerbs, callers: 1, run: func(c int) (meter.Times, error) { return b.verbs.Dispatched(b.ctx, c, fifth) }},
+		{name: twoRows, callers: 1, run: func(c int) (meter.Times, error) { return b.bare.Dispatched(b.ctx, c, fifth) }},
+		{name: direct, callers: 1, run: b.loads(load.Direct, fifth)},
+	}
+	for _, kind := range []load.Kind{load.Legacy, load.Modern} {
+		list = append(list, &subject{name: string(kind), callers: 1, host: true, run: b.loads(kind, fifth)})
+	}
+	list = append(list,
+		&subject{name: verbs16, callers: manyOne, run: func(c int) (meter.Times, error) { return b.verbs.Dispatched(b.ctx, c, b.calls) }},
+		&subject{name: rows16, callers: manyOne, run: func(c int) (meter.Times, error) { return b.bare.Dispatched(b.ctx, c, b.calls) }})
+	for _, kind := range []load.Kind{load.Legacy, load.Modern} {
+		list = append(list, &subject{name: string(kind) + ", 16", callers: manyOne, host: true, run: b.loads(kind, b.calls)})
+	}
+	for _, kind := range []load.Kind{load.Get, load.Put} {
+		list = append(list,
+			&subject{name: string(kind) + " rows", callers: manyBuilt, run: func(c int) (meter.Times, error) { return b.bare.Builtin(b.ctx, kind, c, b.calls) }},
+			&subject{name: string(kind) + " verb", callers: manyBuilt, run: func(c int) (meter.Times, error) { return b.verbs.Builtin(b.ctx, kind, c, b.calls) }},
+			&subject{name: string(kind), callers: manyBuilt, host: true, run: b.loads(kind, b.calls)})
+	}
+	return list
+}
+
+// loads lets the client's process make calls of one kind.
+func (b *bench) loads(kind load.Kind, calls int) func(int) (meter.Times, error) {
+	return func(callers int) (meter.Times, error) {
+		r, err := b.load.Run(load.Job{Target: b.target(kind, b.host.addr), Callers: callers, Calls: calls})
+		return r.Times, err
+	}
+}
+
+// measureRounds goes through all subjects as often as there are rounds, each
+// time beginning with another one.
+func (b *bench) measureRounds() error {
+	all := b.subjects()
+	for round := range b.rounds {
+		for i := range all {
+			s := all[(i+round)%len(all)]
+			b.note("round %d of %d: %s", round+1, b.rounds, s.name)
+			if err := b.once(s); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+		}
+	}
+	found := map[string]*subject{}
+	for _, s := range all {
+		found[s.name] = s
+	}
+	b.judge(found)
+	resident, err := idle(b.host)
+	if err != nil {
+		return err
+	}
+	b.add(row{what: "resident memory, idle, after these calls", figure: resident, unit: "MiB", beside: "2 s after the last one; one upstream runs"})
+	err = b.host.down()
+	b.host = nil
+	return err
+}
+
+func (b *bench) once(s *subject) error {
+	if err := b.ctx.Err(); err != nil {
+		return err
+	}
+	var before time.Duration
+	var err error
+	if s.host {
+		if before, err = meter.CPU(b.host.pid()); err != nil {
+			return err
+		}
+	}
+	t, err := s.run(s.callers)
+	if err != nil {
+		return err
+	}
+	if s.host {
+		after, err := meter.CPU(b.host.pid())
+		if err != nil {
+			return err
+		}
+		s.cpu += after - before
+	}
+	s.client += t.CPU
+	s.calls += len(t.Each)
+	s.p50 = append(s.p50, ms(t.Quantile(0.5)))
+	s.p99 = append(s.p99, ms(t.Quantile(0.99)))
+	s.rate = append(s.rate, t.Rate())
+	return nil
+}
+
+// perCall is a processor time by call, in µs.
+func (s *subject) perCall(total time.Duration) float64 { return us(total) / float64(s.calls) }
+
+// paired is the median over the rounds of what f makes of each.
+func paired(rounds int, f func(round int) float64) float64 {
+	each := make([]float64, rounds)
+	for i := range each {
+		each[i] = f(i)
+	}
+	return meter.Median(each)
+}
+
+// judge makes the rows of the table.
+func (b *bench) judge(all map[string]*subject) {
+	d := all[disk]
+	b.add(row{what: "4 KiB appended and made durable, alone", figure: meter.Median(d.p50), unit: "ms", beside: fmt.Sprintf("%.0f a second, p99 %.2f ms", meter.Median(d.rate), meter.Median(d.p99))})
+	for _, era := range []load.Kind{load.Legacy, load.Modern} {
+		b.judgeOne(all, all[string(era)], era)
+		b.judgeMany(all, all[string(era)+", 16"], era)
+	}
+	for _, kind := range []load.Kind{load.Get, load.Put} {
+		s, rows, verb := all[string(kind)], all[string(kind)+" rows"], all[string(kind)+" verb"]
+		ratio := func(to *subject) float64 {
+			return paired(b.rounds, func(i int) float64 { return 100 * s.rate[i] / to.rate[i] })
+		}
+		b.add(row{what: "item " + string(kind) + " over RPC, 32 callers: part of what the writer does with the same rows", figure: ratio(rows), unit: "%", bar: 60, stretch: 80, more: true,
+			beside: fmt.Sprintf("%.0f calls/s; bare rows %.0f/s", meter.Median(s.rate), meter.Median(rows.rate))})
+		b.add(row{what: "  part of what the store's own verb does", figure: ratio(verb), unit: "%",
+			beside: fmt.Sprintf("verb %.0f/s; CPU in steward %.0f µs, in the client %.0f µs a call; p99 %.1f ms", meter.Median(verb.rate), s.perCall(s.cpu), s.perCall(s.client), meter.Median(s.p99))})
+	}
+}
+
+func (b *bench) judgeOne(all map[string]*subject, s *subject, era load.Kind) {
+	straight, verbs, rows := all[direct], all[twoVerbs], all[twoRows]
+	added := func(i int) float64 { return s.p50[i] - straight.p50[i] }
+	b.add(row{what: eraOf(era) + ", 1 caller: added p50 beyond two commits of the store", figure: paired(b.rounds, func(i int) float64 { return added(i) - verbs.p50[i] }),
+		unit: "ms", bar: 0.3, stretch: 0.15,
+		beside: fmt.Sprintf("added %.2f ms; p50 %.2f, direct %.2f, two commits %.2f", paired(b.rounds, added), meter.Median(s.p50), meter.Median(straight.p50), meter.Median(verbs.p50))})
+	b.add(row{what: "  beyond two commits of bare rows", figure: paired(b.rounds, func(i int) float64 { return added(i) - rows.p50[i] }), unit: "ms",
+		beside: fmt.Sprintf("two commits of bare rows %.2f ms; CPU in steward %.0f µs a call", meter.Median(rows.p50), s.perCall(s.cpu))})
+}
+
+func (b *bench) judgeMany(all map[string]*subject, s *subject, era load.Kind) {
+	verbs, rows := all[verbs16], all[rows16]
+	ratio := func(to *subject) float64 {
+		return paired(b.rounds, func(i int) float64 { return 100 * s.rate[i] / to.rate[i] })
+	}
+	b.add(row{what: eraOf(era) + ", 16 callers: part of what the store alone does", figure: ratio(verbs), unit: "%", bar: 50, stretch: 70, more: true,
+		beside: fmt.Sprintf("%.0f calls/s; store alone %.0f/s", meter.Median(s.rate), meter.Median(verbs.rate))})
+	b.add(row{what: "  part of what the writer does with the same rows", figure: ratio(rows), unit: "%", beside: fmt.Sprintf("bare rows %.0f/s", meter.Median(rows.rate))})
+	b.add(row{what: "  CPU a call in steward", figure: s.perCall(s.cpu), unit: "µs", bar: 450, stretch: 250, beside: fmt.Sprintf("in the client %.0f µs; the store's verbs alone %.0f µs", s.perCall(s.client), verbs.perCall(verbs.client))})
+	b.add(row{what: "  p99", figure: meter.Median(s.p99), unit: "ms", bar: 20, stretch: 10, beside: fmt.Sprintf("p50 %.1f ms; store alone p99 %.1f ms", meter.Median(s.p50), meter.Median(verbs.p99))})
+}
+
+func eraOf(kind load.Kind) string {
+	if kind == load.Legacy {
+		return "tools/call in a session (2025-11-25)"
+	}
+	return "tools/call without one (2026-07-28)"
+}
