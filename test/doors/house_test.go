@@ -21,6 +21,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/faces/admin"
 	"github.com/stewardhost/steward/internal/faces/cli"
 	"github.com/stewardhost/steward/internal/faces/httpguard"
@@ -51,6 +52,15 @@ type upstream struct {
 
 func (u *upstream) Use(id.Adapter, importer.Entry) error { return nil }
 func (u *upstream) Drop(id.Adapter)                      {}
+
+func (u *upstream) Connection(id.Adapter) (view.Connection, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.down {
+		return view.Connection{State: "failed", Reason: "exit status 1: \x1b[31mno disk"}, true
+	}
+	return view.Connection{State: "ready"}, true
+}
 
 func (u *upstream) List(context.Context, id.Adapter) (importer.Listed, error) {
 	u.mu.Lock()
