@@ -53,7 +53,7 @@ var events = []struct {
 	{"ten MiB, id last", event(invocation.TooLarge, "result_bytes is limited to 131072 bytes"), false},
 	{"ten MiB, no id", event(invocation.TooLarge, "result_bytes is limited to 131072 bytes"), false},
 	{"deep", event(invocation.TooLarge, "result_depth is limited to 32 levels"), false},
-	{"many", event(invocation.TooLarge, "result_nodes is limited to 16384 count"), false},
+	{"many", event(invocation.TooLarge, "result_nodes is limited to 16384"), false},
 	{"gigabyte", event(invocation.TooLarge, "result_bytes is limited to 131072 bytes"), true},
 	{"cut off", event(invocation.InvalidAnswer, "the JSON document ends too early"), false},
 	{"not JSON inside", event(invocation.InvalidAnswer, "not strict JSON"), false},

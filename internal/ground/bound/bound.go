@@ -7,6 +7,7 @@
 package bound
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -22,7 +23,6 @@ const (
 	Depth        Unit = "levels"
 	Milliseconds Unit = "milliseconds"
 	Seconds      Unit = "seconds"
-	Characters   Unit = "characters"
 )
 
 // Row is one limit: the largest value that is still accepted.
@@ -45,8 +45,11 @@ func (r Row) Check(n int) error {
 
 // Exceeded is the fault of a value that is over the bound.
 func (r Row) Exceeded() *fault.Fault {
-	return fault.Newf(r.Code, "%s is limited to %d %s", r.Key, r.Max, r.Unit).
-		With("bound", r.Key).With("max", r.Max)
+	text := fmt.Sprintf("%s is limited to %d", r.Key, r.Max)
+	if r.Unit != Count { // of what, the key says
+		text += " " + string(r.Unit)
+	}
+	return fault.New(r.Code, text).With("bound", r.Key).With("max", r.Max)
 }
 
 // Int is Max as an int.

@@ -20,7 +20,7 @@ import (
 
 func TestEveryRowIsUniqueAndWhole(t *testing.T) {
 	key := regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
-	units := []bound.Unit{bound.Bytes, bound.Count, bound.Depth, bound.Milliseconds, bound.Seconds, bound.Characters}
+	units := []bound.Unit{bound.Bytes, bound.Count, bound.Depth, bound.Milliseconds, bound.Seconds}
 	seen := map[string]bool{}
 	for _, row := range bound.Rows() {
 		if seen[row.Key] || !key.MatchString(row.Key) {
@@ -101,10 +101,33 @@ func TestEachRowHoldsAtItsLimit(t *testing.T) {
 			}
 		}
 		f := fault.From(row.Check(row.Int() + 1))
-		want := fault.New(row.Code, row.Key+" is limited to "+strconv.FormatInt(row.Max, 10)+" "+string(row.Unit)).
-			With("bound", row.Key).With("max", row.Max)
+		want := fault.New(row.Code, row.Exceeded().Text).With("bound", row.Key).With("max", row.Max)
 		if diff := cmp.Diff(want, f, cmp.AllowUnexported(fault.Fault{})); diff != "" {
 			t.Errorf("%s, one over:\n%s", row.Key, diff)
+		}
+	}
+}
+
+func TestEachUnitReadsAsASentence(t *testing.T) {
+	told := map[bound.Unit]string{}
+	for _, c := range []struct {
+		row  bound.Row
+		want string
+	}{
+		{bound.RequestBytes, "request_bytes is limited to 65536 bytes"},
+		{bound.SchemaNodes, "schema_nodes is limited to 128"},
+		{bound.SchemaDepth, "schema_depth is limited to 8 levels"},
+		{bound.CallDeadline, "call_deadline_ms is limited to 30000 milliseconds"},
+		{bound.ConfirmationLife, "confirmation_s is limited to 300 seconds"},
+	} {
+		told[c.row.Unit] = c.want
+		if got := c.row.Exceeded().Text; got != c.want {
+			t.Errorf("%s reads %q, want %q", c.row.Key, got, c.want)
+		}
+	}
+	for _, row := range bound.Rows() {
+		if told[row.Unit] == "" {
+			t.Errorf("%s counts %s, whose sentence nobody reads", row.Key, row.Unit)
 		}
 	}
 }
