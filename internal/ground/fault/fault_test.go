@@ -159,7 +159,7 @@ func TestWithAndBecauseLeaveTheFaultAsItWas(t *testing.T) {
 		"other":  {other, map[string]any{"bound": "y", "max": 4}, nil},
 		"caused": {caused, map[string]any{"bound": "x", "max": 3}, cause},
 	} {
-		if c.f.Code != fault.TooLarge || c.f.Text != "x is limited to 3" || c.f.Unwrap() != c.cause {
+		if c.f.Code != fault.TooLarge || c.f.Text != "x is limited to 3" || !errors.Is(c.f.Unwrap(), c.cause) {
 			t.Errorf("%s: %+v", name, c.f)
 		}
 		if diff := cmp.Diff(c.details, c.f.Details); diff != "" {
@@ -197,7 +197,7 @@ func TestFromFindsTheFaultAndHidesEverythingElse(t *testing.T) {
 		got := fault.From(c.err)
 		same := got == c.want
 		if c.want != nil && c.want.Code == fault.Internal { // made by From, so another value
-			same = got.Code == c.want.Code && got.Text == c.want.Text && got.Unwrap() == c.err && got.Details == nil
+			same = got.Code == c.want.Code && got.Text == c.want.Text && errors.Is(got.Unwrap(), c.err) && got.Details == nil
 		}
 		if !same {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)

@@ -61,7 +61,7 @@ func TestASecretIsNeverPrinted(t *testing.T) {
 func quiet(t *testing.T, how, got string) {
 	t.Helper()
 	if strings.Contains(got, plain) || strings.Contains(got, fmt.Sprintf("%x", plain)) || strings.Contains(got, fmt.Sprintf("%X", plain)) ||
-		strings.Contains(got, fmt.Sprint([]byte(plain))) {
+		strings.Contains(got, fmt.Sprintf("%v", []byte(plain))) {
 		t.Errorf("%s tells the secret: %s", how, got)
 	}
 }

@@ -50,7 +50,7 @@ var (
 
 // checkNumber judges one valid literal in time linear to its length.
 func checkNumber(literal string) error {
-	if len(literal) < integerDigits && strings.IndexAny(literal, ".eE") < 0 {
+	if len(literal) < integerDigits && !strings.ContainsAny(literal, ".eE") {
 		return nil
 	}
 	d := decimalOf(literal)

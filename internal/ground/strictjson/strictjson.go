@@ -224,14 +224,13 @@ func (s *scanner) array() (Value, error) {
 
 // end makes sure that only white space follows.
 func (s *scanner) end() error {
-	switch _, err := s.dec.ReadToken(); err {
-	case io.EOF:
+	switch _, err := s.dec.ReadToken(); {
+	case errors.Is(err, io.EOF):
 		return nil
-	case nil:
-		return at(fault.New(fault.InvalidRequest, "something follows the JSON value"), "", s.dec.InputOffset())
-	default:
+	case err != nil:
 		return refuse(err)
 	}
+	return at(fault.New(fault.InvalidRequest, "something follows the JSON value"), "", s.dec.InputOffset())
 }
 
 // here adds the place of the token that was just read.
