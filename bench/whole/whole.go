@@ -16,6 +16,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/faces/httpguard"
 	"github.com/stewardhost/steward/internal/faces/mcp"
 	"github.com/stewardhost/steward/internal/faces/rpc"
@@ -138,6 +139,8 @@ func (f *fleet) List(ctx context.Context, adapter id.Adapter) (importer.Listed, 
 	}
 	return out, nil
 }
+
+func (f *fleet) Connection(id.Adapter) (view.Connection, bool) { return view.Connection{}, false }
 
 func (f *fleet) executor(adapter id.Adapter) (dispatch.Executor, bool) {
 	client, ok := f.Client(adapter)
