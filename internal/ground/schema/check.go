@@ -111,7 +111,7 @@ func (n *node) checkNumber(literal string) *Violation {
 	if n.lower == nil && n.upper == nil {
 		return nil
 	}
-	d := ParseDecimal(literal)
+	d := strictjson.ParseDecimal(literal)
 	switch {
 	case n.lower != nil && d.Compare(n.lower.value) < 0:
 		return violation("is too small: minimum is " + n.lower.literal)

@@ -172,7 +172,7 @@ func (n *node) member(v strictjson.Value, at *place) *Refusal {
 		return at.refuse("must be a scalar")
 	case !n.kind.fits(v):
 		return at.refuse("must be " + n.kind.String() + ", as the type says")
-	case v.Kind == strictjson.Number && !ParseDecimal(v.Text).IsSafe():
+	case v.Kind == strictjson.Number && !strictjson.ParseDecimal(v.Text).IsSafe():
 		return at.refuse("must lie within ±(2^53-1)")
 	}
 	return nil

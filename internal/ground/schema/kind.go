@@ -61,7 +61,7 @@ func (k kind) fits(v strictjson.Value) bool {
 	case strictjson.String:
 		return k == stringKind
 	case strictjson.Number:
-		return k == numberKind || k == integerKind && ParseDecimal(v.Text).IsInteger()
+		return k == numberKind || k == integerKind && strictjson.ParseDecimal(v.Text).IsInteger()
 	case strictjson.Bool:
 		return k == booleanKind
 	default:
@@ -83,7 +83,7 @@ func SameScalar(a, b strictjson.Value) bool {
 	case strictjson.String:
 		return a.Text == b.Text
 	case strictjson.Number:
-		return ParseDecimal(a.Text).Compare(ParseDecimal(b.Text)) == 0
+		return strictjson.ParseDecimal(a.Text).Compare(strictjson.ParseDecimal(b.Text)) == 0
 	default:
 		return false
 	}

@@ -51,7 +51,7 @@ type node struct {
 
 // edge is a bound of a number, with its spelling for messages.
 type edge struct {
-	value   Decimal
+	value   strictjson.Decimal
 	literal string
 }
 

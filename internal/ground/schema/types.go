@@ -88,7 +88,7 @@ func (n *node) text(v strictjson.Value, at *place) *Refusal {
 
 // size reads a pair of counts, of which the upper one may be needed.
 func (n *node) size(v strictjson.Value, at *place, least, most string, needed bool) *Refusal {
-	n.most = MaxSafe
+	n.most = strictjson.MaxSafe
 	if low, ok := v.Get(least); ok {
 		if n.least, ok = count(low); !ok {
 			return at.to(least).refuse("must be a non-negative safe integer")
@@ -111,8 +111,8 @@ func (n *node) size(v strictjson.Value, at *place, least, most string, needed bo
 }
 
 func count(v strictjson.Value) (int64, bool) {
-	d := ParseDecimal(v.Text)
-	if v.Kind != strictjson.Number || !d.IsInteger() || !d.IsSafe() || d.sign() < 0 {
+	d := strictjson.ParseDecimal(v.Text)
+	if v.Kind != strictjson.Number || !d.IsInteger() || !d.IsSafe() || d.Compare(strictjson.Decimal{}) < 0 {
 		return 0, false
 	}
 	return d.Floor(), true
@@ -145,7 +145,7 @@ func limit(v strictjson.Value, at *place, name string) (*edge, *Refusal) {
 	if !ok {
 		return nil, nil
 	}
-	d := ParseDecimal(m.Text)
+	d := strictjson.ParseDecimal(m.Text)
 	if m.Kind != strictjson.Number || !d.IsSafe() {
 		return nil, at.to(name).refuse("must be a number within ±(2^53-1)")
 	}

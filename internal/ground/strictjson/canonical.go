@@ -37,11 +37,8 @@ func checkNumbers(raw []byte, lim Limits) error {
 	return s.check(checkNumber)
 }
 
-const (
-	maxInteger    = 1<<53 - 1
-	integerDigits = 16 // of maxInteger
-	doubleDigits  = 17 // no shortest text of a double has more
-)
+// fewDigits make an integer that is safe.
+const fewDigits = 15
 
 var (
 	errInteger  = fault.New(fault.InvalidRequest, "an integer beyond ±(2^53-1) has no canonical form")
@@ -50,66 +47,18 @@ var (
 
 // checkNumber judges one valid literal in time linear to its length.
 func checkNumber(literal string) error {
-	if len(literal) < integerDigits && !strings.ContainsAny(literal, ".eE") {
+	if len(literal) <= fewDigits && !strings.ContainsAny(literal, ".eE") {
 		return nil
 	}
-	d := decimalOf(literal)
-	switch {
-	case d.digits == "":
-		return nil
-	case d.exp >= 0:
-		if len(d.digits)+d.exp > integerDigits {
-			return errInteger
-		}
-		n, _ := strconv.ParseInt(d.digits+strings.Repeat("0", d.exp), 10, 64)
-		if n > maxInteger {
-			return errInteger
-		}
-		return nil
-	case len(d.digits) > doubleDigits:
-		return errFraction
+	d := ParseDecimal(literal)
+	if d.IsInteger() && !d.IsSafe() {
+		return errInteger
 	}
-	// The literal may be long; the digits that count are few. A value that is
-	// too small for a double becomes zero and so another decimal.
-	f, _ := strconv.ParseFloat(d.digits+"e"+strconv.Itoa(d.exp), 64)
-	if decimalOf(strconv.FormatFloat(f, 'e', -1, 64)) != d {
+	// The library writes what it reads as a double. It misreads exponents of six
+	// digits, so integers are compared too.
+	f, _ := strconv.ParseFloat(literal, 64)
+	if ParseDecimal(strconv.FormatFloat(f, 'e', -1, 64)).Compare(d) != 0 {
 		return errFraction
 	}
 	return nil
-}
-
-// decimal is digits × 10^exp, without sign: digits have no zero at either end,
-// and zero has none, so equal values are equal decimals.
-type decimal struct {
-	digits string
-	exp    int
-}
-
-func decimalOf(literal string) decimal {
-	mantissa, exponent := strings.TrimPrefix(literal, "-"), ""
-	if i := strings.IndexAny(mantissa, "eE"); i >= 0 {
-		mantissa, exponent = mantissa[:i], mantissa[i+1:]
-	}
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	digits := whole
-	if fraction != "" {
-		digits = whole + fraction
-	}
-	kept := strings.TrimRight(digits, "0")
-	shift := len(digits) - len(kept) - len(fraction)
-	if kept = strings.TrimLeft(kept, "0"); kept == "" {
-		return decimal{}
-	}
-	return decimal{kept, shift + exponentOf(exponent)}
-}
-
-// exponentOf reads a written exponent; one that is beyond every document's
-// length stands for all larger ones.
-func exponentOf(text string) int {
-	n, _ := strconv.Atoi("0" + strings.TrimLeft(text, "+-")) // the largest int, if out of range
-	n = min(n, 1<<30)
-	if strings.HasPrefix(text, "-") {
-		return -n
-	}
-	return n
 }

@@ -225,7 +225,7 @@ func sameMeaning(t *testing.T, a, b strictjson.Value) {
 		t.Fatalf("%+v becomes %+v", a, b)
 	}
 	if a.Kind == strictjson.Number {
-		if isZero(a.Text) != (b.Text == "0") || (!isZero(a.Text) && !equalNumbers(t, a.Text, b.Text)) {
+		if isZero(a.Text) != (b.Text == "0") || (!isZero(a.Text) && exact(t, a.Text).Cmp(exact(t, b.Text)) != 0) {
 			t.Fatalf("%s becomes %s", a.Text, b.Text)
 		}
 	} else if a.Text != b.Text {

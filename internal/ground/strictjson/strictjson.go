@@ -7,7 +7,8 @@
 // its Limits. A node is a value: object, array or scalar; a member name is
 // none. Depth counts objects and arrays, so a lone scalar has depth 0; it is
 // checked while parsing and no call nests deeper than it. Numbers stay as they
-// were written until somebody asks for their canonical form.
+// were written until somebody asks for their canonical form; a Decimal is the
+// exact value of one.
 //
 // Faults: invalid_request, with details "offset" (in bytes) and "pointer"
 // (RFC 6901) where the place is known, or the fault of the bound that was

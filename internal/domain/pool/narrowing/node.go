@@ -212,5 +212,5 @@ func exact(v strictjson.Value) bool {
 		return true
 	}
 	_, err := strictjson.Canonical([]byte(v.Text), limits)
-	return err == nil && schema.ParseDecimal(v.Text).IsSafe()
+	return err == nil && strictjson.ParseDecimal(v.Text).IsSafe()
 }

@@ -74,8 +74,8 @@ func (w *walk) size(s shape.Shape, of sizes, limit int, needed bool, here spot) 
 
 // count reads a non-negative integer and whether it is a safe one.
 func count(v strictjson.Value) (n int64, safe, ok bool) {
-	d := schema.ParseDecimal(v.Text)
-	if v.Kind != strictjson.Number || !d.IsInteger() || d.Compare(schema.Decimal{}) < 0 {
+	d := strictjson.ParseDecimal(v.Text)
+	if v.Kind != strictjson.Number || !d.IsInteger() || d.Compare(strictjson.Decimal{}) < 0 {
 		return 0, false, false
 	}
 	if !d.IsSafe() {
@@ -97,13 +97,13 @@ var (
 )
 
 func (sd side) farthest() strictjson.Value {
-	return numberValue(number(int64(sd.sign) * schema.MaxSafe))
+	return numberValue(number(int64(sd.sign) * strictjson.MaxSafe))
 }
 
 // bounds carries the range of a number and adds the ends that it lacks.
 func (w *walk) bounds(s shape.Shape, t string, needed bool, here spot) ([]strictjson.Member, *shape.Misfit) {
 	var members []strictjson.Member
-	var ends []schema.Decimal
+	var ends []strictjson.Decimal
 	for _, sd := range []side{lowerSide, upperSide} {
 		v, ok, bad := w.end(s, sd, t, needed, here)
 		if bad != nil {
@@ -111,7 +111,7 @@ func (w *walk) bounds(s shape.Shape, t string, needed bool, here spot) ([]strict
 		}
 		if ok {
 			members = append(members, strictjson.Member{Name: sd.inclusive, Value: v})
-			ends = append(ends, schema.ParseDecimal(v.Text))
+			ends = append(ends, strictjson.ParseDecimal(v.Text))
 		}
 	}
 	if len(ends) == 2 && ends[0].Compare(ends[1]) > 0 {
@@ -137,7 +137,7 @@ func (w *walk) end(s shape.Shape, sd side, t string, needed bool, here spot) (st
 	}
 	limit, exclusive := in, false
 	if hasOut {
-		tighter := schema.ParseDecimal(out.Value.Text).Compare(schema.ParseDecimal(in.Value.Text)) * sd.sign
+		tighter := strictjson.ParseDecimal(out.Value.Text).Compare(strictjson.ParseDecimal(in.Value.Text)) * sd.sign
 		if !hasIn || tighter <= 0 {
 			limit, exclusive = out, true
 		}
@@ -159,9 +159,9 @@ func (w *walk) end(s shape.Shape, sd side, t string, needed bool, here spot) (st
 // within a limit: the limit itself, or else the nearest integer, or double for
 // a type that has fractions.
 func inside(limit shape.Word, sd side, t string, exclusive bool) (strictjson.Value, *shape.Misfit) {
-	d := schema.ParseDecimal(limit.Value.Text)
+	d := strictjson.ParseDecimal(limit.Value.Text)
 	fits := func(v strictjson.Value) bool {
-		c := schema.ParseDecimal(v.Text).Compare(d) * sd.sign
+		c := strictjson.ParseDecimal(v.Text).Compare(d) * sd.sign
 		return exact(v) && (c < 0 || c == 0 && !exclusive)
 	}
 	switch {

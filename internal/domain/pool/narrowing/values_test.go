@@ -89,9 +89,9 @@ func (g values) object(properties, required strictjson.Value) string {
 
 // size is mostly small, and now and then at one of its limits.
 func (g values) size(least, most strictjson.Value, usual, largest int) int {
-	low, high := 0, int(schema.ParseDecimal(most.Text).Floor())
+	low, high := 0, int(strictjson.ParseDecimal(most.Text).Floor())
 	if least.Text != "" {
-		low = int(schema.ParseDecimal(least.Text).Floor())
+		low = int(strictjson.ParseDecimal(least.Text).Floor())
 	}
 	switch n := g.IntN(40); {
 	case n == 0 && high <= largest:
@@ -112,7 +112,7 @@ func (g values) text(n int) string {
 }
 
 func (g values) integer(least, most strictjson.Value) string {
-	low, high := -schema.ParseDecimal(negated(least.Text)).Floor(), schema.ParseDecimal(most.Text).Floor()
+	low, high := -strictjson.ParseDecimal(negated(least.Text)).Floor(), strictjson.ParseDecimal(most.Text).Floor()
 	n := low + g.Int64N(max(high-low, 0)+1)
 	switch g.IntN(4) {
 	case 0:
@@ -134,10 +134,10 @@ func negated(literal string) string {
 
 // number keeps to a limit itself, or to what lies between the limits.
 func (g values) number(least, most strictjson.Value) string {
-	low, high := schema.ParseDecimal(least.Text), schema.ParseDecimal(most.Text)
+	low, high := strictjson.ParseDecimal(least.Text), strictjson.ParseDecimal(most.Text)
 	for range 20 {
 		literal := fmt.Sprint(float64(g.IntN(2000)-1000) / float64(1+g.IntN(7)))
-		if d := schema.ParseDecimal(literal); d.Compare(low) >= 0 && d.Compare(high) <= 0 {
+		if d := strictjson.ParseDecimal(literal); d.Compare(low) >= 0 && d.Compare(high) <= 0 {
 			return literal
 		}
 	}

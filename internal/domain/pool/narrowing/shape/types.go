@@ -44,7 +44,7 @@ func TypeOf(v strictjson.Value) string {
 // IsOf reports whether a scalar is of one of the types.
 func IsOf(v strictjson.Value, types []string) bool {
 	return slices.ContainsFunc(types, func(t string) bool {
-		return TypeOf(v) == t || t == "integer" && v.Kind == strictjson.Number && schema.ParseDecimal(v.Text).IsInteger()
+		return TypeOf(v) == t || t == "integer" && v.Kind == strictjson.Number && strictjson.ParseDecimal(v.Text).IsInteger()
 	})
 }
 
