@@ -237,7 +237,11 @@ func TestAPreconditionIsAnArgument(t *testing.T) {
 	door := New(h.ports(), Options{})
 	session := initialize(t, door, token)
 	w := send(door, post{token: token, session: session, version: "2025-11-25", body: `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`})
-	shown := decoded(t, w.Body)["result"].(map[string]any)["tools"].([]any)[0].(map[string]any)["inputSchema"].(map[string]any)
+	listed := decoded(t, w.Body)["result"].(map[string]any)
+	if listed["cacheScope"] != "private" || fmt.Sprint(listed["ttlMs"]) != "0" {
+		t.Errorf("a list may be kept: %v %v", listed["cacheScope"], listed["ttlMs"])
+	}
+	shown := listed["tools"].([]any)[0].(map[string]any)["inputSchema"].(map[string]any)
 	if diff := cmp.Diff([]any{"key", "if"}, shown["required"]); diff != "" {
 		t.Error(diff)
 	}

@@ -93,14 +93,11 @@ func (d *Door) evict() bool {
 	return oldest != nil
 }
 
-// callers lists the distinct tokens that the app's streams and sessions came
-// with, and the last one. The lock is held.
+// callers lists who came last and, for each other token that the app's streams
+// came with, its caller. The lock is held.
 func (a *app) callers() []authority.Caller {
 	known := map[secret.Hash]authority.Caller{a.last.Token: a.last}
 	for s := range a.streams {
-		known[s.caller.Token] = s.caller
-	}
-	for _, s := range a.seats {
 		known[s.caller.Token] = s.caller
 	}
 	out := make([]authority.Caller, 0, len(known))

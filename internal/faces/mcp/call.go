@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/faces/mcp/frame"
@@ -156,7 +155,6 @@ func (d *Door) vacate(a *app) {
 // one by closing the response. The returned function ends it.
 func (x *exchange) cancellable() (context.Context, func(), *frame.Problem) {
 	if x.era == frame.Modern {
-		unhurried(http.NewResponseController(x.w))
 		return x.r.Context(), func() {}, nil
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.r.Context()))

@@ -127,6 +127,14 @@ func TestNothingGrowsOverItsBound(t *testing.T) {
 	if full != nil {
 		t.Fatal(full)
 	}
+	door.held = bound.MCPHeld.Int()
+	if full := door.reserveSeat(a); full == nil || full.Details["bound"] != bound.MCPHeld.Key {
+		t.Errorf("a session over all: %v", full)
+	}
+	if full := door.open(a, &stream{c, func() {}}); full == nil || full.Details["bound"] != bound.MCPHeld.Key {
+		t.Errorf("a stream over all: %v", full)
+	}
+	door.held = 0
 	const open = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 	if w := send(door, post{token: token, body: strings.Replace(open, `"2025-11-25"`, `5`, 1)}); w.Code != http.StatusOK || door.Stats().Sessions != 0 || door.held != 0 {
 		t.Errorf("a broken initialize: %d, %d held", w.Code, door.held)
@@ -193,6 +201,10 @@ func TestNothingGrowsOverItsBound(t *testing.T) {
 	}
 	if _, full := door.enter(authority.Caller{Owner: c.Owner, Client: id.New[id.Client]()}); full == nil {
 		t.Error("one app over is let in")
+	}
+	_, lateToken := h.app(c.Owner, authority.ForMCP)
+	if w := send(door, modernCall(lateToken, m.Tool, "{}")); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("one app over: %d", w.Code)
 	}
 }
 

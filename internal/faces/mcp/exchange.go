@@ -83,10 +83,8 @@ func (x *exchange) post() {
 // readBody takes at most bound.RequestBytes.
 func readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, text string) {
 	tooLarge := bound.RequestBytes.Exceeded()
-	if r.ContentLength > bound.RequestBytes.Max {
-		return nil, tooLarge.Row().HTTP, tooLarge.Text
-	}
-	buf := bytes.NewBuffer(make([]byte, 0, max(r.ContentLength, 0)+bytes.MinRead))
+	room := min(max(r.ContentLength, 0), bound.RequestBytes.Max)
+	buf := bytes.NewBuffer(make([]byte, 0, room+bytes.MinRead))
 	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, bound.RequestBytes.Max))
 	var over *http.MaxBytesError
 	switch {

@@ -8,7 +8,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -20,8 +19,7 @@ import (
 type seat struct {
 	id        string
 	session   *sdk.ServerSession
-	caller    authority.Caller // who used it last
-	busy      int              // requests within it, the stream included
+	busy      int // requests within it, the stream included
 	seen      time.Time
 	streaming bool // its stream is open
 	missed    bool // a change was announced while it was not
@@ -54,7 +52,6 @@ func (x *exchange) sit() bool {
 	s := x.app.seats[sid]
 	if s != nil {
 		s.busy++
-		s.caller = x.caller
 	}
 	d.mu.Unlock()
 	if x.seat = s; s == nil {
@@ -85,7 +82,7 @@ func (x *exchange) initialize(p frame.Params) {
 	}
 	answer := &held{header: http.Header{}}
 	x.toSDK(d.stateful, answer, context.WithoutCancel(x.r.Context()))
-	d.takeSeat(x.app, x.caller, answer.header.Get(frame.SessionHeader))
+	d.takeSeat(x.app, answer.header.Get(frame.SessionHeader))
 	answer.release(x.w)
 }
 
@@ -107,7 +104,7 @@ func (d *Door) reserveSeat(a *app) *fault.Fault {
 
 // takeSeat turns a reservation into the seat of the session that the SDK made;
 // without one the reservation is given back.
-func (d *Door) takeSeat(a *app, c authority.Caller, sid string) {
+func (d *Door) takeSeat(a *app, sid string) {
 	d.mu.Lock()
 	server := a.server
 	d.mu.Unlock()
@@ -122,7 +119,7 @@ func (d *Door) takeSeat(a *app, c authority.Caller, sid string) {
 	d.mu.Lock()
 	a.opening--
 	if session != nil && !d.closed {
-		a.seats[sid] = &seat{id: sid, session: session, caller: c, seen: d.now(), calls: make(map[frame.ID]context.CancelFunc)}
+		a.seats[sid] = &seat{id: sid, session: session, seen: d.now(), calls: make(map[frame.ID]context.CancelFunc)}
 		session = nil
 	} else {
 		d.held--

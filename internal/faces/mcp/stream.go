@@ -50,16 +50,9 @@ func (x *exchange) hold(handler http.Handler, opened func() []byte) {
 	defer x.door.drop(x.app, s)
 	x.door.remember(ctx, x.app, x.caller)
 	w := &shield{ResponseWriter: x.w, control: http.NewResponseController(x.w), opened: opened}
-	unhurried(w.control)
 	// The connection may serve other requests afterwards.
 	defer w.control.SetWriteDeadline(time.Time{})
 	x.toSDK(handler, w, ctx)
-}
-
-// unhurried takes the time for reading a request, which is over, off the
-// connection: when it runs out, the server gives up the whole exchange.
-func unhurried(c *http.ResponseController) {
-	_ = c.SetReadDeadline(time.Time{}) // a writer without deadlines has none to take off
 }
 
 // changedEvent is what the SDK sends to a session whose list changed.
