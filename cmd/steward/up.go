@@ -26,6 +26,7 @@ import (
 	"github.com/stewardhost/steward/internal/service/importer"
 	"github.com/stewardhost/steward/internal/service/owner"
 	"github.com/stewardhost/steward/internal/service/recovery"
+	"github.com/stewardhost/steward/protocol/rpcwire"
 )
 
 const (
@@ -70,13 +71,13 @@ func up(ctx context.Context, o cli.UpOptions) error {
 		web.Close()
 		return notListening(err)
 	}
-	guard, err := httpguard.New(p.doors(log), log, httpguard.Options{})
+	guarded, err := p.doors(log)
 	if err != nil {
 		return errors.Join(err, web.Close(), local.Close())
 	}
 	host := admin.Host{Owner: p.owner, Hand: p.hand, Name: ownerName, Version: version, Node: p.store.Node(), Epoch: p.store.Epoch(),
 		StartedAt: began, Data: o.Data, Listen: []string{base}, Fenced: p.store.Fenced}
-	webServer := httpguard.NewServer(guard, log)
+	webServer := httpguard.NewServer(guarded, log)
 	localServer := admin.NewServer(admin.New(host, p.services(), log), log)
 	ended := make(chan error, 2)
 	go func() { ended <- webServer.Serve(web) }()
@@ -162,21 +163,32 @@ func (p *parts) relist(adapter id.Adapter) {
 	}
 }
 
-func (p *parts) doors(log *slog.Logger) http.Handler {
-	mux := http.NewServeMux()
-	calls := rpc.New(access.New(p.store.FindToken, authority.ForRPC), p.port, log)
-	mux.Handle("/rpc/v1", calls)
-	mux.Handle("/rpc/v1/tx", calls)
-	mux.Handle("/mcp", p.tools)
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+// doors guards every path; what the guard refuses on the RPC paths has the form
+// of that wire.
+func (p *parts) doors(log *slog.Logger) (http.Handler, error) {
+	calls, err := httpguard.New(rpc.New(access.New(p.store.FindToken, authority.ForRPC), p.port, log), log, httpguard.Options{Refuse: rpc.Refuse})
+	if err != nil {
+		return nil, err
+	}
+	others := http.NewServeMux()
+	others.Handle("/mcp", p.tools)
+	others.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	others.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if p.store.Fenced() != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
-	return mux
+	rest, err := httpguard.New(others, log, httpguard.Options{})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle(rpcwire.Call.Path, calls)
+	mux.Handle(rpcwire.Lookup.Path, calls)
+	mux.Handle("/", rest)
+	return mux, nil
 }
 
 func (p *parts) services() admin.Services {

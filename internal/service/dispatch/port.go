@@ -98,8 +98,7 @@ func (p *Port) Call(ctx context.Context, caller authority.Caller, r Request) inv
 		return refusal(r.Tx, err)
 	}
 	answer, err := p.try(ctx, caller, r)
-	if fault.Is(err, fault.NeedsConsent) && p.known.forget(caller.Owner, r.Ref) {
-		// The definition that the arguments were held against may be an old one.
+	if authority.IsStale(err) && p.known.forget(caller.Owner, r.Ref) {
 		answer, err = p.try(ctx, caller, r)
 	}
 	if err != nil {
@@ -133,6 +132,9 @@ func (p *Port) try(ctx context.Context, caller authority.Caller, r Request) (inv
 	exec, found := p.executors(def.Method.Binding.Adapter)
 	c.Ready = found && exec.Ready()
 	ch, err := p.journal.Reserve(ctx, c)
+	if err != nil && ch.Known != "" {
+		return invocation.Refusal(r.Tx, fault.From(err), ch.Known), nil
+	}
 	if err != nil {
 		return invocation.Answer{}, err
 	}

@@ -161,6 +161,9 @@ func denial(c authority.Caller, subject string, err error) audit.Entry {
 // deny records a refused attempt without waiting for it, unless the commit that
 // refused it has done so.
 func (j *Journal) deny(c authority.Caller, which id.Tx, err error, recorded *fault.Fault) {
+	if authority.IsStale(err) {
+		return // the attempt goes on with the definition as it is now
+	}
 	if recorded == nil || !errors.Is(err, recorded) {
 		j.ledger.Later(denial(c, which.String(), err))
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 // Reserve decides about a call and writes its row. A fault means that nothing
-// may be dispatched; a refusal may have put a question to the owner.
+// may be dispatched; a refusal may have put a question to the owner, and its
+// changes hold no more than what is known of the call's effects.
 func (j *Journal) Reserve(ctx context.Context, c authority.Call) (authority.CallChanges, error) {
 	var d decided
 	err := j.ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
@@ -29,7 +30,7 @@ func (j *Journal) Reserve(ctx context.Context, c authority.Call) (authority.Call
 	})
 	if err != nil {
 		j.deny(c.Caller, c.Tx, err, d.refusal)
-		return authority.CallChanges{}, err
+		return authority.CallChanges{Known: d.Known}, err
 	}
 	if d.Action == authority.Replay {
 		j.replayed(c.Caller, d.Row)

@@ -71,6 +71,7 @@ type CallChanges struct {
 	Taken  bool           // Row replaces the not_dispatched row of the same tx
 	Use    id.Confirmation
 	Ask    *confirmation.Row
+	Known  effect.Outcome // of a refused resend: what the row says of the call's effects
 }
 
 // DecideCall decides about one call (pool page, sections 5 to 7). Order matters:
@@ -84,7 +85,7 @@ func DecideCall(f CallFacts, c Call, now time.Time) (CallChanges, *fault.Fault) 
 		return CallChanges{}, fault.New(fault.TxMismatch, "this tx was used before with another request")
 	}
 	if bad := Authorize(f.Standing, c.Caller, now); bad != nil {
-		return CallChanges{}, withSettled(bad, f.Row)
+		return CallChanges{Known: effectsTold(bad, f.Row)}, withSettled(bad, f.Row)
 	}
 	if f.Row != nil && f.Row.State.Unresolved() {
 		return CallChanges{}, fault.New(fault.TxInProgress, "this tx is being executed")
@@ -116,6 +117,24 @@ func withSettled(f *fault.Fault, row *invocation.Row) *fault.Fault {
 	return f.With("settled", row.State.Settled())
 }
 
+// effectsTold is what a caller without authority may know of the effects of its
+// own call: a refusal must not say that a call which was executed had none.
+func effectsTold(f *fault.Fault, row *invocation.Row) effect.Outcome {
+	if row == nil || f.Code == fault.NotFound || f.Code == fault.Unauthenticated {
+		return ""
+	}
+	return row.Answer().Effects
+}
+
+const staleText = "the method changed while the call was on its way"
+
+// IsStale reports whether a call was refused only because its arguments had been
+// held against a definition that is no longer the stored one. The attempt is not
+// over then: whoever made the command looks at the definition again.
+func IsStale(err error) bool {
+	return fault.Is(err, fault.NeedsConsent) && fault.From(err).Text == staleText
+}
+
 func admissible(f CallFacts, c Call, now time.Time) *fault.Fault {
 	s := f.Standing
 	if f.Row == nil {
@@ -128,7 +147,7 @@ func admissible(f CallFacts, c Call, now time.Time) *fault.Fault {
 			With("contract_digest", s.Method.Document.String())
 	}
 	if s.pin().Method != c.CheckedAgainst {
-		return fault.New(fault.NeedsConsent, "the method changed while the call was on its way")
+		return fault.New(fault.NeedsConsent, staleText)
 	}
 	if c.ArgsFault != nil {
 		return c.ArgsFault

@@ -148,11 +148,11 @@ func Classify(row invocation.Row, now time.Time) invocation.Row {
 // had an effect if it did (invariant I47; decisions 7 and 8).
 func Reply(s Standing, row invocation.Row, c Caller, now time.Time) invocation.Answer {
 	if bad := Authorize(s, c, now); bad != nil {
-		effects := effect.None
-		if bad.Code != fault.NotFound && bad.Code != fault.Unauthenticated {
-			bad, effects = withSettled(bad, &row), row.Outcome.Effects
+		effects := effectsTold(bad, &row)
+		if effects == "" {
+			effects = effect.None
 		}
-		return invocation.Refusal(row.Tx, bad, effects)
+		return invocation.Refusal(row.Tx, withSettled(bad, &row), effects)
 	}
 	return row.Answer()
 }
