@@ -28,7 +28,7 @@ func seed(f *testing.F) {
 	}
 }
 
-// Check, Parse and Decode agree on every document; what Parse gives is written
+// Check, Parse, Members and Decode agree on every document; what Parse gives is written
 // back without loss, and its own size is the limit that it just fits.
 func FuzzParse(f *testing.F) {
 	seed(f)
@@ -40,6 +40,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if err != nil {
 			refusedProperly(t, v, err)
+			if split, other := strictjson.Members(raw, request); split != nil || !reflect.DeepEqual(err, other) {
+				t.Fatalf("Parse says %v, Members says %v", err, other)
+			}
 			return
 		}
 		if !utf8.Valid(raw) {
@@ -115,6 +118,9 @@ func decodesAlike(t *testing.T, raw []byte, v strictjson.Value) {
 	err := strictjson.Decode(raw, request, &members)
 	if (err == nil) != (v.Kind == strictjson.Object) || len(members) != len(v.Members) {
 		t.Fatalf("decodes as %v, %v", members, err)
+	}
+	if split, other := strictjson.Members(raw, request); !reflect.DeepEqual(split, members) || (other == nil) != (err == nil) {
+		t.Fatalf("decodes as %s, but splits into %s, %v", members, split, other)
 	}
 	for name, part := range members {
 		got, err := strictjson.Parse(part, ceilings)

@@ -156,7 +156,15 @@ func (s *scanner) atName() bool {
 
 // check reads the whole document; number, if any, judges each literal.
 func (s *scanner) check(number func(literal string) error) error {
-	for {
+	if err := s.skip(number); err != nil {
+		return err
+	}
+	return s.end()
+}
+
+// skip reads one value and keeps nothing of it.
+func (s *scanner) skip(number func(literal string) error) error {
+	for depth := s.dec.StackDepth(); ; {
 		tok, err := s.next()
 		if err != nil {
 			return err
@@ -166,8 +174,8 @@ func (s *scanner) check(number func(literal string) error) error {
 				return s.here(fault.From(err))
 			}
 		}
-		if s.dec.StackDepth() == 0 {
-			return s.end()
+		if s.dec.StackDepth() == depth {
+			return nil
 		}
 	}
 }
