@@ -41,6 +41,10 @@ var (
 	RepeatGuard       = Row{"repeat_guard_s", 10 * 60, Seconds, fault.Conflict, "pool page 6", "domain/pool/authority"}
 	ConfirmationLife  = Row{"confirmation_s", 5 * 60, Seconds, fault.ConfirmationRequired, "pool page 3", "domain/pool/authority"}
 	OpenConfirmations = Row{"open_confirmations", 32, Count, fault.RateLimited, "pool page 3", "domain/pool/authority"}
+	ResourcePerMinute = Row{"resource_calls_per_minute", 60, Count, fault.RateLimited, "draft, importer ceilings", "domain/pool/budget"}
+	ResourceAtOnce    = Row{"resource_calls_at_once", 4, Count, fault.RateLimited, "draft, importer ceilings", "domain/pool/budget"}
+	AccountAtOnce     = Row{"account_calls_at_once", 256, Count, fault.RateLimited, "pool page 7", "domain/pool/budget"}
+	BudgetMost        = Row{"budget_most", 1 << 40, Count, fault.InvalidRequest, "pool page 3", "domain/pool/budget"}
 	ItemKeyBytes      = Row{"item_key_bytes", 256, Bytes, fault.InvalidArgs, "pool page 10", "domain/pool/item"}
 	ItemValueBytes    = Row{"item_value_bytes", 40 << 10, Bytes, fault.TooLarge, "pool page 10", "domain/pool/item"}
 	PageRows          = Row{"page_rows", 100, Count, fault.InvalidRequest, "pool page 8", "adapters/store"}
@@ -62,6 +66,6 @@ var poolRows = []Row{
 	DescriptorBytes, ContractURLBytes, ContractMethods, SchemaBytes, SchemaDepth, SchemaNodes, SchemaProperties,
 	SchemaEnum, TitleBytes, DescriptionBytes, LabelBytes, CallDeadline, CallGrace, StartDeadline, StopGrace,
 	UpstreamLineBytes, ListingTools, ListingPages, ListingBytes, ToolBytes, StderrBytes, TxAhead, TxBack,
-	RepeatGuard, ConfirmationLife, OpenConfirmations, ItemKeyBytes, ItemValueBytes, PageRows, ProcessorOrigins,
+	RepeatGuard, ConfirmationLife, OpenConfirmations, ResourcePerMinute, ResourceAtOnce, AccountAtOnce, BudgetMost, ItemKeyBytes, ItemValueBytes, PageRows, ProcessorOrigins,
 	MCPApps, MCPSessions, MCPStreams, MCPHeld, MCPCalls, MCPListTools, MCPListBytes, MCPSessionIdle, MCPRecheck, MCPWrite,
 }
