@@ -4,9 +4,10 @@
 // It promises that a file which it returned is a regular file of this user that
 // nobody else may read, in a folder that nobody else may change, and that no
 // second opener, in this process or another, gets it before Release. The lock
-// goes with the process. It does not open the file itself and keeps no
-// descriptor of it. Faults: Conflict, with ErrHeld under it, for a file that is
-// open elsewhere; Unavailable for one that cannot be used.
+// goes with the process; an opener waits a second for a process that is going.
+// It does not open the file itself and keeps no descriptor of it. Faults:
+// Conflict, with ErrHeld under it, for a file that is open elsewhere; Unavailable
+// for one that cannot be used.
 package lockedfile
 
 import (
@@ -16,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -111,7 +113,7 @@ func takeLock(path string) (*Lock, error) {
 	if err != nil {
 		return nil, unusable("its lock cannot be made", err)
 	}
-	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	err = lockSoon(int(file.Fd()))
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, errors.Join(fault.New(fault.Conflict, ErrHeld.Error()).Because(ErrHeld), file.Close())
 	}
@@ -119,6 +121,24 @@ func takeLock(path string) (*Lock, error) {
 		return nil, errors.Join(unusable("its lock cannot be taken", err), file.Close())
 	}
 	return &Lock{file}, nil
+}
+
+// patience is how long a lock that somebody has is asked for again. A process that
+// was killed while it started another leaves its locks to the new one until that
+// has become another program, so that whoever restarts the killed one at once
+// would find the store taken.
+const (
+	patience = time.Second
+	glance   = 5 * time.Millisecond
+)
+
+func lockSoon(fd int) error {
+	for until := time.Now().Add(patience); ; time.Sleep(glance) {
+		err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(until) {
+			return err
+		}
+	}
 }
 
 // Release lets the next opener in.

@@ -3,6 +3,7 @@ package lockedfile
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -33,6 +34,23 @@ func TestOneOpener(t *testing.T) {
 	}
 	release(t, first)
 	release(t, take(t, path))
+}
+
+// A process that is killed in the middle of starting another leaves its lock to
+// that one for a moment.
+func TestALockOfTheDyingIsWaitedFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	dying := take(t, path)
+	heir := exec.CommandContext(t.Context(), "sleep", "0.2")
+	heir.ExtraFiles = []*os.File{dying.file}
+	if err := heir.Start(); err != nil {
+		t.Fatal(err)
+	}
+	release(t, dying)
+	release(t, take(t, path))
+	if err := heir.Wait(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestPrivateFromTheStart(t *testing.T) {
