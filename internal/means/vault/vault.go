@@ -1,0 +1,174 @@
+// Package vault keeps columns secret that the database must not tell by itself:
+// stored results and the secrets of connections (pool page, section 11; threats,
+// A76).
+//
+// A sealed value is bound to its place: the table, the row and the column. Moved
+// to another row it does not open. The root key lies in a file of its own, which
+// a backup leaves out unless told, so that a database or a backup alone tells
+// nothing. Values are sealed with AES-256-GCM under a key derived from the root
+// for the table. A Vault is immutable and safe for concurrent use.
+//
+// It does not hide how long a value is, nor that two values changed.
+package vault
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/stewardhost/steward/internal/ground/fault"
+)
+
+const (
+	keyBytes   = 32
+	format     = 1 // first byte of every sealed value
+	keyVersion = 1 // of the root; a second root would be version 2
+	headBytes  = 1 + 4
+	purpose    = "stw sealed column v1 "
+)
+
+// ErrUnsafe is the cause where the key's file can be read by others.
+var ErrUnsafe = errors.New("the root key can be read by others; use chmod 600")
+
+// Vault seals and opens.
+type Vault struct {
+	root []byte
+
+	mu    sync.Mutex
+	ciphs map[string]cipher.AEAD // by table
+}
+
+// Place is where a sealed value lies.
+type Place struct{ Table, Row, Column string }
+
+// Open reads the root key from a file, or makes one where there is none; the
+// folder is made with mode 0700. A key that others can read, or of the wrong
+// size, is refused: Unavailable, with ErrUnsafe as the cause of the first.
+func Open(path string) (*Vault, error) {
+	root, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		root, err = mint(path)
+	}
+	if err == nil {
+		err = check(path, root)
+	}
+	if err != nil {
+		return nil, fault.New(fault.Unavailable, "the root key cannot be used: "+reason(err)).Because(err)
+	}
+	return &Vault{root: root, ciphs: make(map[string]cipher.AEAD)}, nil
+}
+
+func reason(err error) string {
+	if errors.Is(err, ErrUnsafe) {
+		return ErrUnsafe.Error()
+	}
+	return "see the log"
+}
+
+func mint(path string) ([]byte, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	root := make([]byte, keyBytes)
+	rand.Read(root)
+	file, err := os.CreateTemp(filepath.Dir(path), "root.*") // mode 0600
+	if err != nil {
+		return nil, err
+	}
+	_, err = file.Write(root)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		// Link, not rename: a key that somebody else made in between stays.
+		err = os.Link(file.Name(), path)
+	}
+	return root, errors.Join(err, os.Remove(file.Name()))
+}
+
+func check(path string, root []byte) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return ErrUnsafe
+	}
+	if len(root) != keyBytes {
+		return fmt.Errorf("the file has %d bytes, a key has %d", len(root), keyBytes)
+	}
+	return nil
+}
+
+// Seal gives the stored form of a value. An empty value stays empty.
+func (v *Vault) Seal(at Place, value []byte) []byte {
+	if len(value) == 0 {
+		return nil
+	}
+	aead := v.cipher(at.Table)
+	out := make([]byte, headBytes+aead.NonceSize(), headBytes+aead.NonceSize()+len(value)+aead.Overhead())
+	out[0] = format
+	binary.BigEndian.PutUint32(out[1:headBytes], keyVersion)
+	nonce := out[headBytes:]
+	rand.Read(nonce)
+	return aead.Seal(out, nonce, value, bound(at))
+}
+
+// Open gives the value of a stored form; Unavailable where it was changed, lies
+// in another place, or was sealed under another root.
+func (v *Vault) Open(at Place, sealed []byte) ([]byte, error) {
+	if len(sealed) == 0 {
+		return nil, nil
+	}
+	aead := v.cipher(at.Table)
+	if len(sealed) < headBytes+aead.NonceSize() || sealed[0] != format || binary.BigEndian.Uint32(sealed[1:headBytes]) != keyVersion {
+		return nil, shut(at, errors.New("not of a known form"))
+	}
+	nonce, text := sealed[headBytes:headBytes+aead.NonceSize()], sealed[headBytes+aead.NonceSize():]
+	value, err := aead.Open(nil, nonce, text, bound(at))
+	if err != nil {
+		return nil, shut(at, err)
+	}
+	return value, nil
+}
+
+func shut(at Place, err error) error {
+	return fault.New(fault.Unavailable, "a stored value does not open with this root key").
+		Because(fmt.Errorf("%s %s of %s: %w", at.Table, at.Column, at.Row, err))
+}
+
+// bound ties a value to its place, so that no two places look alike.
+func bound(at Place) []byte {
+	return fmt.Appendf(nil, "%d:%s,%d:%s,%d:%s,%d", len(at.Table), at.Table, len(at.Row), at.Row, len(at.Column), at.Column, keyVersion)
+}
+
+// cipher derives a table's key once. Its steps fail only for sizes, which are
+// constants here.
+func (v *Vault) cipher(table string) cipher.AEAD {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if c := v.ciphs[table]; c != nil {
+		return c
+	}
+	key, err := hkdf.Key(sha256.New, v.root, nil, purpose+table, keyBytes)
+	if err != nil {
+		panic("vault: " + err.Error())
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		panic("vault: " + err.Error())
+	}
+	c, err := cipher.NewGCM(block)
+	if err != nil {
+		panic("vault: " + err.Error())
+	}
+	v.ciphs[table] = c
+	return c
+}
