@@ -11,7 +11,8 @@ import (
 
 // Check holds a value to the schema. The error is a *Violation that names the
 // first part, in document order, that does not fit. A member that the schema
-// does not name is refused; nothing is added or converted.
+// does not name is refused by a closed object and ignored by an open one;
+// nothing is added or converted.
 //
 // It visits each part of the value at most once, at most as many parts as the
 // parser admits (bound.JSONNodes), and allocates only to report.
@@ -60,7 +61,10 @@ func (c *checker) object(n *node, v strictjson.Value) *Violation {
 	found := 0
 	for _, m := range v.Members {
 		p, ok := n.properties[m.Name]
-		if !ok {
+		switch {
+		case !ok && n.open:
+			continue
+		case !ok:
 			return unknown(m.Name)
 		}
 		if bad := c.value(p.node, m.Value); bad != nil {

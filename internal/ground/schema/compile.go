@@ -34,7 +34,10 @@ var reserved = []string{"__proto__", "constructor", "prototype"}
 func IsReserved(name string) bool { return slices.Contains(reserved, name) }
 
 // compiler counts what one schema has used of its bounds.
-type compiler struct{ nodes int }
+type compiler struct {
+	output bool // which variant
+	nodes  int
+}
 
 // node compiles one subschema; depth counts schemas, the root being 1.
 func (c *compiler) node(v strictjson.Value, at *place, depth int) (*node, *Refusal) {
@@ -69,9 +72,9 @@ func (c *compiler) node(v strictjson.Value, at *place, depth int) (*node, *Refus
 	case arrayKind:
 		refusal = c.array(n, v, at, depth)
 	case stringKind:
-		refusal = n.text(v, at)
+		refusal = c.text(n, v, at)
 	case numberKind, integerKind:
-		refusal = n.number(v, at)
+		refusal = c.number(n, v, at)
 	}
 	return n, refusal
 }

@@ -31,36 +31,48 @@ var handmade = []string{
 		"a":{"type":"string","maxLength":4},"b":{"type":"array","maxItems":2,"items":{"type":"integer","minimum":0,"maximum":9}}}}`,
 	`{"type":"number","enum":[1,2.5,-0.1]}`,
 	`{"type":"string","const":"x","default":null}`,
+	`{"type":"object","required":["b"],"properties":{"b":{"type":"array","items":{"type":"number","maximum":2}},"c":{"type":"string","minLength":1}}}`,
 }
 
 // What compiles has a canonical form that compiles to the same form, and stays
-// within the bounds.
+// within the bounds. What is an input schema is an output schema too.
 func FuzzCompile(f *testing.F) {
 	for _, text := range append(corpus(f), handmade...) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		s, err := schema.CompileNested(raw)
-		if err != nil {
-			return
+		for _, v := range variants {
+			compiles(t, v, raw)
 		}
-		if len(raw) > bound.SchemaBytes.Int() {
-			t.Fatalf("accepted %d bytes", len(raw))
-		}
-		if !bytes.Equal(s.Source(), raw) {
-			t.Fatal("the source is not what was compiled")
-		}
-		again, err := schema.CompileNested(s.Canonical())
-		if err != nil {
-			t.Fatalf("the canonical form of %q: %v", raw, err)
-		}
-		if !bytes.Equal(again.Canonical(), s.Canonical()) {
-			t.Fatalf("%q has canonical forms %q and %q", raw, s.Canonical(), again.Canonical())
-		}
-		if n := bytes.Count(raw, []byte(`"type"`)); n < 1 {
-			t.Fatalf("%q was accepted without a type", raw)
+		_, input := schema.CompileNested(raw)
+		if _, output := schema.CompileOutput(raw); input == nil && output != nil {
+			t.Fatalf("%q is an input schema and no output schema: %v", raw, output)
 		}
 	})
+}
+
+func compiles(t *testing.T, v variant, raw []byte) {
+	t.Helper()
+	s, err := v.compile(raw)
+	if err != nil {
+		return
+	}
+	if len(raw) > bound.SchemaBytes.Int() {
+		t.Fatalf("accepted %d bytes", len(raw))
+	}
+	if !bytes.Equal(s.Source(), raw) {
+		t.Fatal("the source is not what was compiled")
+	}
+	again, err := v.compile(s.Canonical())
+	if err != nil {
+		t.Fatalf("the canonical form of %q: %v", raw, err)
+	}
+	if !bytes.Equal(again.Canonical(), s.Canonical()) {
+		t.Fatalf("%q has canonical forms %q and %q", raw, s.Canonical(), again.Canonical())
+	}
+	if n := bytes.Count(raw, []byte(`"type"`)); n < 1 {
+		t.Fatalf("%q was accepted without a type", raw)
+	}
 }
 
 // The reference below would take ages over a large exponent.
@@ -74,34 +86,41 @@ func FuzzCheck(f *testing.F) {
 		f.Add(text, `1e0`)
 	}
 	f.Fuzz(func(t *testing.T, text, value string) {
-		s, err := schema.CompileNested([]byte(text))
-		if err != nil || largeExponent.MatchString(value) {
-			return
-		}
-		v, err := strictjson.Parse([]byte(value), strictjson.Limits{})
-		if err != nil {
-			return
-		}
-		var rules map[string]any
-		if err := json.Unmarshal([]byte(text), &rules); err != nil {
-			t.Fatal(err)
-		}
-		instance, err := jsonschema.UnmarshalJSON(strings.NewReader(value))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := s.Check(v)
-		if want := reference(rules, instance); (got == nil) != want {
-			t.Fatalf("%s against %s: %v, the reference says %v", value, text, got, want)
-		}
-		canonical, err := schema.CompileNested(s.Canonical())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if again := canonical.Check(v); (got == nil) != (again == nil) {
-			t.Fatalf("%s against %s: %v, but %v in canonical form", value, text, got, again)
+		for _, variant := range variants {
+			checks(t, variant, text, value)
 		}
 	})
+}
+
+func checks(t *testing.T, variant variant, text, value string) {
+	t.Helper()
+	s, err := variant.compile([]byte(text))
+	if err != nil || largeExponent.MatchString(value) {
+		return
+	}
+	v, err := strictjson.Parse([]byte(value), strictjson.Limits{})
+	if err != nil {
+		return
+	}
+	var rules map[string]any
+	if err := json.Unmarshal([]byte(text), &rules); err != nil {
+		t.Fatal(err)
+	}
+	instance, err := jsonschema.UnmarshalJSON(strings.NewReader(value))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := s.Check(v)
+	if want := reference(rules, instance); (got == nil) != want {
+		t.Fatalf("%s against %s: %v, the reference says %v", value, text, got, want)
+	}
+	canonical, err := variant.compile(s.Canonical())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := canonical.Check(v); (got == nil) != (again == nil) {
+		t.Fatalf("%s against %s: %v, but %v in canonical form", value, text, got, again)
+	}
 }
 
 // reference reads a schema of the profile the slow way: every rule for itself,
@@ -114,14 +133,14 @@ func reference(rules map[string]any, v any) bool {
 	if c, ok := rules["const"]; ok && !same(c, v) {
 		return false
 	}
-	limit := func(name string, otherwise float64) float64 {
-		if f, ok := rules[name].(float64); ok {
-			return f
-		}
-		return otherwise
+	// Whether a number is on the right side of a rule: sign is -1 for a lower one.
+	keeps := func(n *big.Rat, name string, sign int) bool {
+		f, ok := rules[name].(float64)
+		return !ok || n.Cmp(shortest(f))*sign <= 0
 	}
-	within := func(n int, least, most string) bool {
-		return float64(n) >= limit(least, 0) && float64(n) <= limit(most, 1<<60)
+	within := func(n *big.Rat, least, most string) bool { return keeps(n, least, -1) && keeps(n, most, 1) }
+	count := func(n int, of string) bool {
+		return within(new(big.Rat).SetInt64(int64(n)), "min"+of, "max"+of)
 	}
 	switch v := v.(type) {
 	case nil:
@@ -129,15 +148,15 @@ func reference(rules map[string]any, v any) bool {
 	case bool:
 		return rules["type"] == "boolean"
 	case string:
-		return rules["type"] == "string" && within(utf8.RuneCountInString(v), "minLength", "maxLength")
+		return rules["type"] == "string" && count(utf8.RuneCountInString(v), "Length")
 	case json.Number:
 		r, _ := new(big.Rat).SetString(v.String())
 		if rules["type"] != "number" && (rules["type"] != "integer" || !r.IsInt()) {
 			return false
 		}
-		return r.Cmp(shortest(limit("minimum", -1<<60))) >= 0 && r.Cmp(shortest(limit("maximum", 1<<60))) <= 0
+		return within(r, "minimum", "maximum")
 	case []any:
-		if rules["type"] != "array" || !within(len(v), "minItems", "maxItems") {
+		if rules["type"] != "array" || !count(len(v), "Items") {
 			return false
 		}
 		return !slices.ContainsFunc(v, func(item any) bool { return !reference(rules["items"].(map[string]any), item) })
@@ -150,8 +169,8 @@ func reference(rules map[string]any, v any) bool {
 func referenceObject(rules, v map[string]any) bool {
 	properties, _ := rules["properties"].(map[string]any)
 	for name, member := range v {
-		child, ok := properties[name].(map[string]any)
-		if !ok || !reference(child, member) {
+		child, named := properties[name].(map[string]any)
+		if named && !reference(child, member) || !named && rules["additionalProperties"] == false {
 			return false
 		}
 	}

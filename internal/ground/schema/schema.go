@@ -1,11 +1,18 @@
 // Package schema compiles bounded JSON Schemas and holds values to them.
 //
-// A profile is a small subset of JSON Schema in which every accepted value is
-// bounded: nested-v1 (draft, importer subset; pool page, section 3) serves tool
-// contracts, imported tools and RPC. A keyword outside the profile is refused
-// by name, never skipped. Within it a compiled schema means exactly what JSON
-// Schema (draft-07 and 2020-12 agree here) says it means; default, examples and
-// $comment are carried and never acted upon.
+// A profile is a small subset of JSON Schema: nested-v1 (draft, importer subset;
+// pool page, section 3) serves tool contracts, imported tools and RPC. A keyword
+// outside the profile is refused by name, never skipped. Within it a compiled
+// schema means exactly what JSON Schema (draft-07 and 2020-12 agree here) says
+// it means; default, examples and $comment are carried and never acted upon.
+//
+// The profile has two variants. An input schema says what a caller may give, so
+// every part of it is bounded and every object closed. An output schema says
+// what somebody else's result looks like. A result is data and gives nobody a
+// right, and its bytes, depth and nodes are bounded where it is read. So there
+// the upper limits (maxLength, maxItems) and both limits of a number may be left
+// out, and an object accepts members that it does not name unless it says
+// additionalProperties: false. Every input schema is an output schema too.
 //
 // Numbers are compared as exact decimals, so 2^53+1, 1e400 and
 // 0.1000000000000000055 are judged as written. Lengths of strings count Unicode
@@ -47,6 +54,7 @@ type node struct {
 	items      *node
 	properties map[string]property
 	required   []string
+	open       bool // accepts members that it does not name
 }
 
 // edge is a bound of a number, with its spelling for messages.
@@ -65,9 +73,15 @@ type property struct {
 // the parser's own, those of the schema are counted while compiling.
 var limits = strictjson.Limits{Bytes: bound.SchemaBytes}
 
-// CompileNested compiles a schema of profile nested-v1. The error is a *Refusal.
-// Any type may stand at the root; see IsObject.
-func CompileNested(raw []byte) (*Schema, error) {
+// CompileNested compiles an input schema of profile nested-v1. The error is a
+// *Refusal. Any type may stand at the root; see IsObject.
+func CompileNested(raw []byte) (*Schema, error) { return compile(raw, compiler{}) }
+
+// CompileOutput compiles an output schema of profile nested-v1. The error is a
+// *Refusal. Any type may stand at the root; see IsObject.
+func CompileOutput(raw []byte) (*Schema, error) { return compile(raw, compiler{output: true}) }
+
+func compile(raw []byte, c compiler) (*Schema, error) {
 	canonical, err := strictjson.Canonical(raw, limits)
 	if err != nil {
 		return nil, refusalOf(err)
@@ -76,7 +90,6 @@ func CompileNested(raw []byte) (*Schema, error) {
 	if err != nil {
 		return nil, refusalOf(err)
 	}
-	var c compiler
 	root, refusal := c.node(v, nil, 1)
 	if refusal != nil {
 		return nil, refusal
@@ -85,7 +98,8 @@ func CompileNested(raw []byte) (*Schema, error) {
 }
 
 // Canonical returns the canonical JSON of the source, for pins and digests. It
-// compiles to a schema that accepts the same values. The caller owns the slice.
+// compiles, as the same variant, to a schema that accepts the same values. The
+// caller owns the slice.
 func (s *Schema) Canonical() []byte { return bytes.Clone(s.canonical) }
 
 // Source returns the bytes that were compiled. The caller owns the slice.

@@ -171,6 +171,72 @@ func TestCompileRefuses(t *testing.T) {
 	}
 }
 
+// What an output schema may leave out, and what it may not. Each of these is no
+// input schema.
+func TestCompileOutput(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"type":"string"}`:                                                  "",
+		`{"type":"string","minLength":2}`:                                    "",
+		`{"type":"number"}`:                                                  "",
+		`{"type":"integer","maximum":0}`:                                     "",
+		`{"type":"array","items":{"type":"number","minimum":1}}`:             "",
+		`{"type":"object"}`:                                                  "",
+		`{"type":"object","additionalProperties":true}`:                      "",
+		`{"type":"object","additionalProperties":{}}`:                        "/additionalProperties: must be true or false",
+		`{"type":"object","additionalProperties":null}`:                      "/additionalProperties: must be true or false",
+		`{"type":"object","required":["a"]}`:                                 "/required/0: must name one of the properties",
+		`{"type":"object","properties":{"a":{}}}`:                            "/properties/a: has no type",
+		`{"type":"object","properties":{"__proto__":{"type":"null"}}}`:       "/properties/__proto__: is a reserved name",
+		`{"type":"array"}`:                                                   "the schema: must have items",
+		`{"type":"array","items":{"type":"null"},"minItems":2,"maxItems":1}`: "/minItems: must not be above maxItems",
+		`{"type":"number","maximum":1e300}`:                                  "/maximum: an integer beyond ±(2^53-1) has no canonical form",
+		`{"type":"number","minimum":2,"maximum":1}`:                          "/minimum: must not be above maximum",
+		`{"type":"string","pattern":"a"}`:                                    "/pattern: is a keyword outside the profile",
+	} {
+		got := ""
+		if _, err := schema.CompileOutput([]byte(text)); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+		if refusalOf(t, text).Text == "accepted" {
+			t.Errorf("%s is an input schema", text)
+		}
+	}
+}
+
+// A result is not rounded and not cut short (field faults, FF15).
+func TestCheckOutput(t *testing.T) {
+	const (
+		clock = `{"type":"object","required":["ns"],"properties":{"ns":{"type":"integer"},"x":{"type":"number","minimum":0},"log":{"type":"array","items":{"type":"string"}}}}`
+		named = `{"type":"object","additionalProperties":false,"properties":{"ns":{"type":"integer"}}}`
+	)
+	for _, c := range []struct{ schema, value, want string }{
+		{clock, `{"ns":1785432109876543210}`, ""},
+		{clock, `{"ns":9007199254740993,"x":1e400}`, ""},
+		{clock, `{"ns":-1e400,"x":0.1000000000000000055}`, ""},
+		{clock, `{"ns":1.5}`, "/ns: must be an integer"},
+		{clock, `{"ns":1,"x":-1e-400}`, "/x: is too small: minimum is 0"},
+		{clock, `{"ns":1,"log":["` + strings.Repeat("a", 1<<16) + `"],"more":{"a":[{}]},"__proto__":null}`, ""},
+		{clock, `{"more":1}`, "/ns: is required"},
+		{named, `{"ns":1e300}`, ""},
+		{named, `{"ns":1,"more":1}`, "/more: is no member that the schema names"},
+	} {
+		s, err := schema.CompileOutput([]byte(c.schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := s.Check(parse(t, c.value)); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%.80s: %q, want %q", c.value, got, c.want)
+		}
+	}
+}
+
 func nest(depth int) string {
 	text := `{"type":"null"}`
 	for range depth - 1 {

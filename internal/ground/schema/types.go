@@ -8,12 +8,15 @@ import (
 )
 
 func (c *compiler) object(n *node, v strictjson.Value, at *place, depth int) *Refusal {
-	closed, ok := v.Get("additionalProperties")
-	if !ok {
+	further, given := v.Get("additionalProperties")
+	n.open = !given || further.Kind != strictjson.Bool || further.Bool
+	switch {
+	case n.open && !c.output && !given:
 		return at.refuse("must have additionalProperties: false")
-	}
-	if closed.Kind != strictjson.Bool || closed.Bool {
+	case n.open && !c.output:
 		return at.to("additionalProperties").refuse("must be false")
+	case given && further.Kind != strictjson.Bool:
+		return at.to("additionalProperties").refuse("must be true or false")
 	}
 	if properties, ok := v.Get("properties"); ok {
 		if refusal := c.properties(n, properties, at.to("properties"), depth); refusal != nil {
@@ -79,12 +82,16 @@ func (c *compiler) array(n *node, v strictjson.Value, at *place, depth int) *Ref
 	if n.items, refusal = c.node(items, at.to("items"), depth+1); refusal != nil {
 		return refusal
 	}
-	return n.size(v, at, "minItems", "maxItems", true)
+	return n.size(v, at, "minItems", "maxItems", !c.output)
 }
 
-func (n *node) text(v strictjson.Value, at *place) *Refusal {
-	return n.size(v, at, "minLength", "maxLength", len(n.enum)+len(n.constant) == 0)
+func (c *compiler) text(n *node, v strictjson.Value, at *place) *Refusal {
+	return n.size(v, at, "minLength", "maxLength", c.mustBound(n))
 }
+
+// mustBound reports whether a text or number needs limits: where its values are
+// listed it does not.
+func (c *compiler) mustBound(n *node) bool { return !c.output && len(n.enum)+len(n.constant) == 0 }
 
 // size reads a pair of counts, of which the upper one may be needed.
 func (n *node) size(v strictjson.Value, at *place, least, most string, needed bool) *Refusal {
@@ -118,7 +125,7 @@ func count(v strictjson.Value) (int64, bool) {
 	return d.Floor(), true
 }
 
-func (n *node) number(v strictjson.Value, at *place) *Refusal {
+func (c *compiler) number(n *node, v strictjson.Value, at *place) *Refusal {
 	var refusal *Refusal
 	if n.lower, refusal = limit(v, at, "minimum"); refusal != nil {
 		return refusal
@@ -126,13 +133,11 @@ func (n *node) number(v strictjson.Value, at *place) *Refusal {
 	if n.upper, refusal = limit(v, at, "maximum"); refusal != nil {
 		return refusal
 	}
-	if len(n.enum)+len(n.constant) == 0 {
-		if n.lower == nil {
-			return at.refuse("must have minimum")
-		}
-		if n.upper == nil {
-			return at.refuse("must have maximum")
-		}
+	switch needed := c.mustBound(n); {
+	case needed && n.lower == nil:
+		return at.refuse("must have minimum")
+	case needed && n.upper == nil:
+		return at.refuse("must have maximum")
 	}
 	if n.lower != nil && n.upper != nil && n.lower.value.Compare(n.upper.value) > 0 {
 		return at.to("minimum").refuse("must not be above maximum")
