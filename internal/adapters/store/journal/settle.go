@@ -27,7 +27,7 @@ func (j *Journal) Settle(ctx context.Context, c authority.Caller, s authority.Se
 		if bad != nil {
 			return bad
 		}
-		answer = authority.Reply(standing, row, c, tx.Now)
+		answer = authority.Deliver(standing, row, c, tx.Now)
 		kind, withheld := audit.Called, ""
 		if s.Late {
 			kind = audit.Reconciled

@@ -265,4 +265,9 @@ func TestARecordedAnswerNeedsLiveAuthority(t *testing.T) {
 	if diff := cmp.Diff(invocation.Refusal(row.Tx, authority.NotFound(), effect.None), a, cmp.AllowUnexported(fault.Fault{}, id.Tx{}, id.Invocation{}, id.Revision{})); diff != "" {
 		t.Errorf("no grant: %s", diff)
 	}
+	// The request that was executed is not told that it had no effect.
+	a = authority.Deliver(s.facts.Standing, row, s.call.Caller, now)
+	if a.Fault.Code != fault.NotFound || a.Effects != effect.Reported || a.Result != nil {
+		t.Errorf("the executed request itself: %+v", a)
+	}
 }

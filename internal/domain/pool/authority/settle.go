@@ -143,6 +143,17 @@ func Classify(row invocation.Row, now time.Time) invocation.Row {
 	return row
 }
 
+// Deliver is Reply for the very request that was executed. It was allowed to know
+// the method when it was sent, so whatever it may not be told now, what it is told
+// of effects is true (invariant I59).
+func Deliver(s Standing, row invocation.Row, c Caller, now time.Time) invocation.Answer {
+	a := Reply(s, row, c, now)
+	if a.Invocation.IsZero() { // a refusal does not name the row
+		a.Effects = row.Outcome.Effects
+	}
+	return a
+}
+
 // Reply gives the answer of a row to a caller whose authority is looked at now:
 // without live authority the caller learns only whether it is over, and that it
 // had an effect if it did (invariant I47; decisions 7 and 8).
