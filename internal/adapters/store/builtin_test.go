@@ -16,12 +16,12 @@ import (
 )
 
 // run calls a built-in with a fresh tx. An empty condition is none.
-func (p *pool) run(t testing.TB, c authority.Caller, alias, method, args, condition string) (invocation.Answer, error) {
+func (p *pool) run(t tester, c authority.Caller, alias, method, args, condition string) (invocation.Answer, error) {
 	t.Helper()
 	return p.runTx(t, c, p.tx(), alias, method, args, condition)
 }
 
-func (p *pool) runTx(t testing.TB, c authority.Caller, tx id.Tx, alias, method, args, condition string) (invocation.Answer, error) {
+func (p *pool) runTx(t tester, c authority.Caller, tx id.Tx, alias, method, args, condition string) (invocation.Answer, error) {
 	t.Helper()
 	call := p.command(t, c, tx, alias, method, args)
 	call.HasIf = condition != ""

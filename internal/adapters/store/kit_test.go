@@ -27,6 +27,14 @@ import (
 // began is where every test's clock starts.
 var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
+// tester is what helpers need of a test or of one sequence of a model.
+type tester interface {
+	Helper()
+	Context() context.Context
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // clock is a wall clock that a test moves.
 type clock struct{ ms atomic.Int64 }
 
@@ -45,6 +53,7 @@ type pool struct {
 	*store.Store
 	dir   string
 	clock *clock
+	shown time.Time // by the clock, as far as a model keeps it
 	owner id.Owner
 	hand  authority.Caller
 }
@@ -62,7 +71,7 @@ func newPool(t testing.TB) *pool {
 	return p
 }
 
-func (p *pool) open(t testing.TB) {
+func (p *pool) open(t tester) {
 	t.Helper()
 	s, err := store.Open(context.Background(), p.dir, store.Options{Now: p.clock.now})
 	if err != nil {
@@ -72,7 +81,7 @@ func (p *pool) open(t testing.TB) {
 }
 
 // restart closes the store as a stopped host does, and opens it again.
-func (p *pool) restart(t testing.TB) view.Recovery {
+func (p *pool) restart(t tester) view.Recovery {
 	t.Helper()
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
@@ -85,7 +94,7 @@ func (p *pool) restart(t testing.TB) view.Recovery {
 	return found
 }
 
-func (p *pool) newOwner(t testing.TB, name string) (id.Owner, authority.Caller) {
+func (p *pool) newOwner(t tester, name string) (id.Owner, authority.Caller) {
 	t.Helper()
 	seeds, err := builtins.Seeds()
 	if err != nil {
@@ -99,7 +108,7 @@ func (p *pool) newOwner(t testing.TB, name string) (id.Owner, authority.Caller) 
 }
 
 // app adds a client and returns it as a caller.
-func (p *pool) app(t testing.TB, owner id.Owner, name string) authority.Caller {
+func (p *pool) app(t tester, owner id.Owner, name string) authority.Caller {
 	t.Helper()
 	hash, _ := secret.HashToken(secret.Access, secret.NewToken(secret.Access))
 	app := view.NewApp{Client: id.New[id.Client](), Name: name, Tokens: []view.NewToken{{Hash: hash, Audience: authority.ForRPC}}}
@@ -133,7 +142,7 @@ func offer(adapter id.Adapter, tool, revision string, classes ...effect.Class) r
 }
 
 // upstream imports an entry with tools that write.
-func (p *pool) upstream(t testing.TB, owner id.Owner, name string, tools ...string) server {
+func (p *pool) upstream(t tester, owner id.Owner, name string, tools ...string) server {
 	t.Helper()
 	s := server{id.New[id.Adapter](), id.New[id.Resource]()}
 	must(t, p.AddAdapter(t.Context(), view.Adapter{Owner: owner, ID: s.adapter, Name: name, Kind: "test", Configuration: []byte("{}"), State: view.Enabled},
@@ -147,7 +156,7 @@ func (p *pool) upstream(t testing.TB, owner id.Owner, name string, tools ...stri
 	return s
 }
 
-func (p *pool) list(t testing.TB, owner id.Owner, s server, offers ...resource.Offer) view.Listing {
+func (p *pool) list(t tester, owner id.Owner, s server, offers ...resource.Offer) view.Listing {
 	t.Helper()
 	out, err := p.ApplyListing(t.Context(), owner, s.adapter, "server 1.0", "2025-11-25", offers)
 	must(t, err)
@@ -155,7 +164,7 @@ func (p *pool) list(t testing.TB, owner id.Owner, s server, offers ...resource.O
 }
 
 // approve says yes to methods as they stand.
-func (p *pool) approve(t testing.TB, owner id.Owner, which id.Resource, methods ...string) {
+func (p *pool) approve(t tester, owner id.Owner, which id.Resource, methods ...string) {
 	t.Helper()
 	r, err := p.Resource(t.Context(), owner, which.String())
 	must(t, err)
@@ -173,7 +182,7 @@ func (p *pool) approve(t testing.TB, owner id.Owner, which id.Resource, methods 
 }
 
 // grant gives rows and returns their ids.
-func (p *pool) grant(t testing.TB, c authority.Caller, which id.Resource, confirm grant.Confirm, methods ...string) []id.Grant {
+func (p *pool) grant(t tester, c authority.Caller, which id.Resource, confirm grant.Confirm, methods ...string) []id.Grant {
 	t.Helper()
 	g := authority.GrantMethods{Owner: c.Owner, Client: c.Client, Methods: methods, Confirm: confirm,
 		NewConsent: id.New[id.Consent](), NewAssignment: id.New[id.Assignment]()}
@@ -186,7 +195,7 @@ func (p *pool) grant(t testing.TB, c authority.Caller, which id.Resource, confir
 }
 
 // command makes the command that the port would make of a request.
-func (p *pool) command(t testing.TB, c authority.Caller, tx id.Tx, resourceRef, method, args string) authority.Call {
+func (p *pool) command(t tester, c authority.Caller, tx id.Tx, resourceRef, method, args string) authority.Call {
 	t.Helper()
 	got, _, err := p.Resolve(t.Context(), c.Owner, invocation.Reference{Resource: resourceRef, Method: method})
 	must(t, err)
@@ -212,7 +221,7 @@ func outcome(r invocation.Row, ev invocation.Event, late bool) authority.Settle 
 
 var answered = invocation.Event{Kind: invocation.Answered, Result: []byte(`{"content":[],"isError":false,"validated":false}`)}
 
-func must(t testing.TB, err error) {
+func must(t tester, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +229,7 @@ func must(t testing.TB, err error) {
 }
 
 // wantFault fails unless the error is a fault of the code.
-func wantFault(t testing.TB, err error, code fault.Code) {
+func wantFault(t tester, err error, code fault.Code) {
 	t.Helper()
 	if !fault.Is(err, code) {
 		t.Fatalf("got %v (%v), want %s", err, errors.Unwrap(err), code)
@@ -228,7 +237,7 @@ func wantFault(t testing.TB, err error, code fault.Code) {
 }
 
 // holds fails unless the whole trail verifies.
-func (p *pool) holds(t testing.TB) view.Verification {
+func (p *pool) holds(t tester) view.Verification {
 	t.Helper()
 	v, err := p.Verify(t.Context(), nil)
 	must(t, err)
@@ -240,7 +249,7 @@ func (p *pool) holds(t testing.TB) view.Verification {
 
 // flushed waits until every row of the trail that nobody waits for is written.
 // Verify writes them first.
-func (p *pool) flushed(t testing.TB) error {
+func (p *pool) flushed(t tester) error {
 	t.Helper()
 	_, err := p.Verify(t.Context(), nil)
 	return err

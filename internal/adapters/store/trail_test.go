@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -119,12 +120,12 @@ func TestEveryAttemptHasOneRowInTheTrail(t *testing.T) {
 func TestManyEqualDenialsAreOneRowWithACount(t *testing.T) {
 	n := newNotes(t)
 	refused := n.call(t, n.tx(), `{}`)
-	refused.CheckedAgainst = refused.Input
+	refused.ArgsFault = fault.New(fault.InvalidArgs, "no")
 	deny := func(times int) {
 		t.Helper()
 		for range times {
 			_, err := n.Reserve(t.Context(), refused)
-			wantFault(t, err, fault.NeedsConsent)
+			wantFault(t, err, fault.InvalidArgs)
 		}
 	}
 	deny(100)
@@ -246,10 +247,10 @@ func TestTamperingIsNamed(t *testing.T) {
 		epoch, seq int64 // of the break; 0 for none
 		mismatches int
 	}{
-		"a row edited":                   {"UPDATE audit SET detail = 'x' WHERE epoch = 1 AND seq = 3", 1, 3, 0},
-		"a row's count edited":           {"UPDATE audit SET count = 2 WHERE epoch = 1 AND seq = 3", 1, 3, 0},
-		"a row made unreadable":          {"UPDATE audit SET hash = 'x', owner = 'y' WHERE epoch = 1 AND seq = 4", 1, 4, 0},
-		"a row dropped":                  {"DELETE FROM audit WHERE epoch = 1 AND seq = 4", 1, 5, 0},
+		"a row edited":          {"UPDATE audit SET detail = 'x' WHERE epoch = 1 AND seq = 3", 1, 3, 0},
+		"a row's count edited":  {"UPDATE audit SET count = 2 WHERE epoch = 1 AND seq = 3", 1, 3, 0},
+		"a row made unreadable": {"UPDATE audit SET hash = 'x', owner = 'y' WHERE epoch = 1 AND seq = 4", 1, 4, 0},
+		"a row dropped":         {"DELETE FROM audit WHERE epoch = 1 AND seq = 4", 1, 5, 0},
 		"two rows exchanged": {"UPDATE audit SET entry = -1 WHERE epoch = 1 AND seq = 3; UPDATE audit SET entry = entry - 1 WHERE epoch = 1 AND seq = 4; " +
 			"UPDATE audit SET entry = 1099511627776 + 4 WHERE entry = -1", 1, 4, 0},
 		"an epoch's end cut":             {"DELETE FROM audit WHERE epoch = 1 AND seq > 5", 2, 1, 0},
@@ -368,5 +369,39 @@ func TestKindsOfTheTrailAreWritten(t *testing.T) {
 		if !got[k] {
 			t.Errorf("no row says %s", k)
 		}
+	}
+}
+
+// A transaction that adds a row to the trail and is rolled back leaves the chain
+// whole, also for those that were in one batch with it.
+func TestARolledBackTransactionLeavesTheChainWhole(t *testing.T) {
+	n := newNotes(t)
+	var wg sync.WaitGroup
+	for i := range 40 {
+		put := n.command(t, n.hand, n.tx(), "@items", "put", fmt.Sprintf(`{"key":"%d","value":""}`, i))
+		put.HasIf = true
+		wg.Go(func() {
+			if _, err := n.RunBuiltin(t.Context(), put, nil, []byte(`{"absent":true}`)); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() {
+			twice := id.New[id.Grant]() // the second row cannot be written
+			_, err := n.Grant(t.Context(), n.resource, authority.GrantMethods{Owner: n.owner, Client: n.app.Client, Methods: []string{"drop", "add"},
+				NewConsent: id.New[id.Consent](), NewAssignment: id.New[id.Assignment](), NewGrants: []id.Grant{twice, twice}})
+			if !fault.Is(err, fault.Internal) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	n.holds(t)
+	rows, err := n.Grants(t.Context(), n.owner, n.app.Client)
+	must(t, err)
+	if len(rows) != 1 || rows[0].Row.ID != n.grants[0] {
+		t.Fatalf("%+v", rows)
+	}
+	if n.Stats().Reruns == 0 {
+		t.Fatal("nothing was rolled back")
 	}
 }

@@ -78,6 +78,9 @@ func (j *Journal) RunBuiltin(ctx context.Context, c authority.Call, _, condition
 	})
 	if err != nil {
 		j.deny(c.Caller, c.Tx, err, d.refusal)
+		if d.Known != "" {
+			return invocation.Refusal(c.Tx, fault.From(err), d.Known), nil
+		}
 		return invocation.Answer{}, err
 	}
 	answer := d.Row.Answer()
