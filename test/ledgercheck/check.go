@@ -190,8 +190,8 @@ func (c *checker) kindOf(e *exchange) kind {
 			wants = "not_dispatched"
 		}
 		k = refused
-		if (code == "not_found" || code == "grant_required") && e.sent.Path != "/rpc/v1" {
-			return k // may tell that the hidden outcome had an effect
+		if code == "not_found" || code == "grant_required" {
+			return k // rights that are gone hide an outcome, and not that it had an effect
 		}
 		if code == "tx_in_progress" {
 			k = running

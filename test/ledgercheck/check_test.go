@@ -70,13 +70,14 @@ func good() *story {
 	s.put(line{Do: "revoke", Client: "app"})
 	s.put(line{Do: "revoked", Client: "app"})
 	s.send(line{Tx: "t5", Nonce: "d"}, no("t5", "not_found"))
+	s.send(line{Tx: "t9", Nonce: "f"}, refusal("t9", "not_found", "reported"))
 	s.put(line{Do: "grant", Client: "app"})
 	s.put(line{Do: "granted", Client: "app"})
 	s.send(line{Tx: "t6", Key: "k"}, strings.Replace(ok("t6"), `"usage"`, `"version":"v1","usage"`, 1))
 	s.send(line{Tx: "t7", Key: "k", If: "v1"}, strings.Replace(ok("t7"), `"usage"`, `"version":"v2","usage"`, 1))
 	s.send(line{Tx: "t8", Nonce: "e"}, doubt("t8"))
 	s.send(line{Tx: "t8", Nonce: "e"}, strings.Replace(again("t8"), `"usage"`, `"details":{"reconciled":{"by":"late_answer"}},"usage"`, 1))
-	s.nonces = []string{"a", "b", "c", "e"}
+	s.nonces = []string{"a", "b", "c", "e", "f"}
 	result := []byte(`{"n":1}`)
 	s.rows = []row{
 		{Tx: "t1", State: "succeeded", Result: result, DispatchedAt: s.lines[0].At},
@@ -85,6 +86,7 @@ func good() *story {
 		{Tx: "t6", State: "succeeded", Result: result, Method: "put", Version: "v1"},
 		{Tx: "t7", State: "succeeded", Result: result, Method: "put", Version: "v2"},
 		{Tx: "t8", State: "reconciled_succeeded", Result: result, ReconciledBy: "late_answer"},
+		{Tx: "t9", State: "succeeded", Result: result},
 	}
 	for i := range s.rows {
 		s.rows[i].Client = "app"
@@ -137,6 +139,7 @@ func TestEveryRuleCanBeBroken(t *testing.T) {
 		{"an effect twice", func(s *story) { s.nonces = append(s.nonces, "a") }, "effect a: happened 2 times, the journal says 1 to 1"},
 		{"no effect of an ok", func(s *story) { s.nonces = s.nonces[1:] }, "effect a: happened 0 times, the clients were told 1 to 1"},
 		{"a doubt twice", func(s *story) { s.nonces = append(s.nonces, "b") }, "effect b: happened 2 times"},
+		{"no effect of a withheld outcome", func(s *story) { s.nonces = s.nonces[:4] }, "effect f: happened 0 times, the clients were told 1 to 1"},
 		{"an effect of a refusal", func(s *story) { s.nonces = append(s.nonces, "d") }, "effect d: happened 1 times, the clients were told 0 to 0"},
 		{"an effect of another request", func(s *story) { s.nonces = append(s.nonces, "never") }, "nobody may have asked"},
 		{"a mismatch that is executed", func(s *story) { s.send(line{Tx: "t1", Nonce: "never", Never: true, Digest: "x"}, again("t1")) }, "used anew for something else"},
@@ -147,13 +150,13 @@ func TestEveryRuleCanBeBroken(t *testing.T) {
 		{"a doubt that says reported", func(s *story) {
 			s.send(line{Tx: "t2", Nonce: "b"}, strings.Replace(doubt("t2"), "uncertain", "reported", 1))
 		}, "says effects reported"},
-		{"a refusal that says uncertain", func(s *story) { s.send(line{Tx: "t9", Nonce: "z"}, refusal("t9", "unavailable", "uncertain")) }, "says effects uncertain"},
+		{"a refusal that says uncertain", func(s *story) { s.send(line{Tx: "t10", Nonce: "z"}, refusal("t10", "unavailable", "uncertain")) }, "says effects uncertain"},
 		{"a doubt with a result", func(s *story) {
 			s.send(line{Tx: "t2", Nonce: "b"}, strings.Replace(doubt("t2"), `"error"`, `"result":{},"error"`, 1))
 		}, "a doubt with a result"},
-		{"an unknown refusal", func(s *story) { s.send(line{Tx: "t9", Nonce: "z"}, no("t9", "internal")) }, "the host answers internal"},
-		{"about another tx", func(s *story) { s.send(line{Tx: "t9", Nonce: "z"}, no("t1", "not_found")) }, "the answer is about"},
-		{"no response", func(s *story) { s.send(line{Tx: "t9", Nonce: "z"}, "<html>") }, "that is no response"},
+		{"an unknown refusal", func(s *story) { s.send(line{Tx: "t10", Nonce: "z"}, no("t10", "internal")) }, "the host answers internal"},
+		{"about another tx", func(s *story) { s.send(line{Tx: "t10", Nonce: "z"}, no("t1", "not_found")) }, "the answer is about"},
+		{"no response", func(s *story) { s.send(line{Tx: "t10", Nonce: "z"}, "<html>") }, "that is no response"},
 		{"an answer to nothing", func(s *story) { s.put(line{N: 999, Do: "answer", Client: "app", Body: ok("t1")}) }, "to nothing that was sent"},
 		{"a client that lies", func(s *story) { s.send(line{Tx: "t1", Nonce: "a", Digest: "y"}, again("t1")) }, "two requests under one tx"},
 		{"a lost item", func(s *story) { s.items = nil }, `item k: version "" is stored`},

@@ -35,8 +35,8 @@ func (c *checker) byAnswers(one *call) span {
 		case e.sent.Path != "/rpc/v1" || e.sent.Never:
 		case e.answer == nil:
 			out.most = 1
-		case e.answer.Status == "ok":
-			return span{1, 1}
+		case e.answer.Effects == "reported":
+			return span{1, 1} // also where the outcome is withheld
 		case e.answer.Effects == "uncertain" || e.answer.Error.Code == "tx_in_progress" || e.answer.Error.Code == "upstream_failed":
 			out.most = 1
 		}
