@@ -70,7 +70,10 @@ func (d Digest) String() string {
 	if d.IsZero() {
 		return ""
 	}
-	return prefix + hex.EncodeToString(d.sum[:])
+	var text [len(prefix) + 2*sha256.Size]byte
+	copy(text[:], prefix)
+	hex.Encode(text[len(prefix):], d.sum[:])
+	return string(text[:])
 }
 
 // IsZero reports whether there is no digest.

@@ -12,9 +12,16 @@ import "strconv"
 // a Fields belongs to one goroutine.
 type Fields struct{ buf []byte }
 
+// spare is room for a few values more than those that a Fields starts with.
+const spare = 256
+
 // Join starts a Fields with some texts.
 func Join(texts ...string) *Fields {
-	f := new(Fields)
+	room := spare
+	for _, s := range texts {
+		room += len(s) + len("65536:,")
+	}
+	f := &Fields{make([]byte, 0, room)}
 	for _, s := range texts {
 		f.Text(s)
 	}

@@ -128,11 +128,4 @@ func wellFormed(body string) bool {
 	return ok
 }
 
-func index(c byte) int {
-	for i := range len(alphabet) {
-		if alphabet[i] == c {
-			return i
-		}
-	}
-	return -1
-}
+func index(c byte) int { return strings.IndexByte(alphabet, c) }
