@@ -82,7 +82,7 @@ func compile(r Resolved) (definition, error) {
 		return definition{}, err
 	}
 	if len(r.Method.Definition.Output) > 0 {
-		def.output, err = schema.CompileNested(r.Method.Definition.Output)
+		def.output, err = schema.CompileOutput(r.Method.Definition.Output)
 	}
 	return def, err
 }

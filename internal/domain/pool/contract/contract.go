@@ -20,9 +20,9 @@ import (
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 )
 
-// Method is one callable of a contract. Input and Output are canonical schemas
-// of profile nested-v1; an empty Output means that results are passed on
-// unvalidated, bounded content only.
+// Method is one callable of a contract. Input and Output are schemas of profile
+// nested-v1, one of each variant, and canonical in a document; an empty Output
+// means that results are passed on unvalidated, bounded content only.
 type Method struct {
 	ID           string         `json:"-"`
 	Title        string         `json:"title"`
@@ -63,7 +63,8 @@ func Parse(raw []byte) (Document, error) {
 	return New(in.ID, in.Title, methods)
 }
 
-// New checks the parts of a document and returns it with its methods sorted.
+// New checks the parts of a document and returns it with its methods sorted and
+// their schemas canonical.
 func New(url, title string, methods []Method) (Document, error) {
 	if err := CheckURL(url); err != nil {
 		return Document{}, err
@@ -79,16 +80,23 @@ func New(url, title string, methods []Method) (Document, error) {
 	}
 	sorted := slices.Clone(methods)
 	slices.SortFunc(sorted, func(a, b Method) int { return strings.Compare(a.ID, b.ID) })
-	for i, m := range sorted {
+	for i := range sorted {
+		m := &sorted[i]
 		if i > 0 && sorted[i-1].ID == m.ID {
 			return Document{}, fault.Newf(fault.InvalidRequest, "method %s is there twice", m.ID)
 		}
 		if err := m.check(); err != nil {
 			return Document{}, err
 		}
+		if err := m.compile(); err != nil {
+			return Document{}, err
+		}
 	}
 	d := Document{URL: url, Title: title, Methods: sorted}
-	return d, bound.DescriptorBytes.Check(len(d.Encode()))
+	if err := bound.DescriptorBytes.Check(len(d.Encode())); err != nil {
+		return Document{}, err
+	}
+	return d, nil
 }
 
 func (m Method) check() error {
@@ -101,9 +109,11 @@ func (m Method) check() error {
 	if err := bound.TitleBytes.Check(len(m.Title)); err != nil {
 		return err
 	}
-	if err := bound.DescriptionBytes.Check(len(m.Description)); err != nil {
-		return err
-	}
+	return bound.DescriptionBytes.Check(len(m.Description))
+}
+
+// compile holds the schemas to the profile and makes them canonical.
+func (m *Method) compile() error {
 	in, err := schema.CompileNested(m.Input)
 	if err != nil {
 		return err
@@ -111,10 +121,16 @@ func (m Method) check() error {
 	if !in.IsObject() {
 		return fault.Newf(fault.InvalidRequest, "the input of method %s is not an object", m.ID)
 	}
-	if len(m.Output) > 0 {
-		_, err = schema.CompileNested(m.Output)
+	m.Input = in.Canonical()
+	if len(m.Output) == 0 {
+		return nil
 	}
-	return err
+	out, err := schema.CompileOutput(m.Output)
+	if err != nil {
+		return err
+	}
+	m.Output = out.Canonical()
+	return nil
 }
 
 // Encode gives the document's canonical JSON, at most bound.DescriptorBytes.

@@ -2,8 +2,7 @@ package contract
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
+	"regexp"
 
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -25,36 +24,23 @@ func ImportedURL(installation, entry string) string {
 }
 
 // CheckURL accepts https://<authority>/contracts/<name>/v<major> of at most
-// bound.ContractURLBytes, without user, query, fragment or escapes. The name may
-// have several segments.
+// bound.ContractURLBytes, in lower case, without user, query, fragment or
+// escapes. The authority is a host name and maybe a port; the name may have
+// several segments.
 func CheckURL(url string) error {
 	if err := bound.ContractURLBytes.Check(len(url)); err != nil {
 		return err
 	}
-	rest, ok := strings.CutPrefix(url, "https://")
-	authority, path, found := strings.Cut(rest, "/contracts/")
-	cut := strings.LastIndex(path, "/v")
-	if !ok || !found || cut < 1 || !plain(authority, ".-:") || !plain(path[:cut], ".-_/") || authority == "" {
-		return malformedURL()
-	}
-	major, err := strconv.Atoi(path[cut+2:])
-	if err != nil || major < 1 || path[cut+2:] != strconv.Itoa(major) {
-		return malformedURL()
+	if !form.MatchString(url) {
+		return fault.New(fault.InvalidRequest, "a contract URL has the form https://<authority>/contracts/<name>/v<major>")
 	}
 	return nil
 }
 
-func malformedURL() error {
-	return fault.New(fault.InvalidRequest, "a contract URL has the form https://<authority>/contracts/<name>/v<major>")
-}
+// form has one spelling for each number, and no segment that means another path.
+var form = regexp.MustCompile(`^https://` + label + `(\.` + label + `)*(:[1-9][0-9]{0,4})?/contracts/(` + segment + `/)+v[1-9][0-9]{0,8}$`)
 
-func plain(s, extra string) bool {
-	for i := range len(s) {
-		c := s[i]
-		lower := c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
-		if !lower && !strings.ContainsRune(extra, rune(c)) {
-			return false
-		}
-	}
-	return !strings.Contains(s, "..") && !strings.Contains(s, "//")
-}
+const (
+	label   = `[a-z0-9]([a-z0-9-]*[a-z0-9])?`
+	segment = `[a-z0-9_-]+(\.[a-z0-9_-]+)*`
+)
