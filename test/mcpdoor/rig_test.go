@@ -375,8 +375,10 @@ type reply struct {
 	Raw string `json:"-"`
 }
 
-func (a *app) read(resp *http.Response) reply {
+// ask sends a request and reads its JSON answer.
+func (a *app) ask(r *http.Request) reply {
 	a.t.Helper()
+	resp := a.do(r)
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
 	a.must(err)
@@ -393,12 +395,12 @@ func (a *app) call(revision, session, tool, args, own string) reply {
 	if args != "" {
 		params += `,"arguments":` + args
 	}
-	return a.read(a.do(a.asking(revision, session, "tools/call", tool, params, own)))
+	return a.ask(a.asking(revision, session, "tools/call", tool, params, own))
 }
 
 func (a *app) listed(revision, session string) (names []string) {
 	a.t.Helper()
-	for _, tool := range a.read(a.do(a.asking(revision, session, "tools/list", "", "", ""))).Result.Tools {
+	for _, tool := range a.ask(a.asking(revision, session, "tools/list", "", "", "")).Result.Tools {
 		names = append(names, tool.Name)
 	}
 	return names
@@ -411,7 +413,7 @@ func (a *app) stream(revision, session string) <-chan struct{} {
 	if revision == modern {
 		r = a.asking(modern, "", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`, "")
 	}
-	resp := a.do(r)
+	resp := a.do(r) //nolint:bodyclose // closed when the stream ends
 	in := bufio.NewReader(resp.Body)
 	if _, err := in.ReadString('\n'); err != nil || resp.StatusCode != http.StatusOK {
 		a.t.Fatal(resp.Status, err)

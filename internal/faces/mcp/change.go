@@ -148,7 +148,7 @@ func (d *Door) end(a *app) {
 	d.held -= len(seats)
 	d.mu.Unlock()
 	for _, s := range seats {
-		s.session.Close()
+		d.hangUp(s.session)
 	}
 }
 

@@ -122,7 +122,7 @@ func (x *exchange) notify(p frame.Params) {
 		}
 	}
 	if x.seat != nil && (x.msg.Method == frame.Initialized || x.msg.Method == frame.Cancelled) {
-		x.toSDK(x.door.stateful, x.w, x.r.Context())
+		x.toSDK(x.r.Context(), x.door.stateful, x.w)
 		return
 	}
 	x.w.WriteHeader(http.StatusAccepted)
@@ -134,11 +134,11 @@ func (x *exchange) lifecycle(frame.Params) {
 	if x.era == frame.Modern {
 		handler = x.door.stateless
 	}
-	x.toSDK(handler, &shield{ResponseWriter: x.w}, x.r.Context())
+	x.toSDK(x.r.Context(), handler, &shield{ResponseWriter: x.w})
 }
 
 // toSDK lets the SDK answer the message on behalf of the caller's own server.
-func (x *exchange) toSDK(handler http.Handler, w http.ResponseWriter, ctx context.Context) {
+func (x *exchange) toSDK(ctx context.Context, handler http.Handler, w http.ResponseWriter) {
 	r := x.r.WithContext(context.WithValue(ctx, serverKey{}, x.door.serverFor(x.app)))
 	if x.msg.Body != nil {
 		r.Body = io.NopCloser(bytes.NewReader(x.msg.Body))
@@ -177,11 +177,13 @@ func (x *exchange) write(status int, parts ...[]byte) {
 	h.Set("Content-Length", strconv.Itoa(size))
 	x.w.WriteHeader(status)
 	for _, p := range parts {
-		half := len(p) / 2
-		x.w.Write(p[:half])
-		if failpoint.Hit(failpoint.HalfReplied) != nil {
-			return
+		for _, half := range [...][]byte{p[:len(p)/2], p[len(p)/2:]} {
+			if _, err := x.w.Write(half); err != nil {
+				return // the client is gone; what it asked for is on record
+			}
+			if failpoint.Hit(failpoint.HalfReplied) != nil {
+				return
+			}
 		}
-		x.w.Write(p[half:])
 	}
 }

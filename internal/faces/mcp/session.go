@@ -81,7 +81,7 @@ func (x *exchange) initialize(p frame.Params) {
 		return
 	}
 	answer := &held{header: http.Header{}}
-	x.toSDK(d.stateful, answer, context.WithoutCancel(x.r.Context()))
+	x.toSDK(context.WithoutCancel(x.r.Context()), d.stateful, answer)
 	d.takeSeat(x.app, answer.header.Get(frame.SessionHeader))
 	answer.release(x.w)
 }
@@ -126,7 +126,7 @@ func (d *Door) takeSeat(a *app, sid string) {
 	}
 	d.mu.Unlock()
 	if session != nil {
-		session.Close()
+		d.hangUp(session)
 	}
 }
 
@@ -151,7 +151,15 @@ func (d *Door) close(a *app, s *seat) {
 	}
 	d.mu.Unlock()
 	if there {
-		s.session.Close()
+		d.hangUp(s.session)
+	}
+}
+
+// hangUp ends the SDK's side of a session. No lock is held, since it waits for
+// what is being answered.
+func (d *Door) hangUp(s *sdk.ServerSession) {
+	if err := s.Close(); err != nil {
+		d.log.Debug("a session did not close in order", "err", err)
 	}
 }
 
@@ -200,5 +208,5 @@ func (h *held) release(w http.ResponseWriter) {
 	}
 	private(w.Header())
 	w.WriteHeader(max(h.status, http.StatusOK))
-	w.Write(h.body.Bytes())
+	_, _ = w.Write(h.body.Bytes()) // a client that is gone leaves its session to idle
 }

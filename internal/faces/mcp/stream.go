@@ -50,9 +50,9 @@ func (x *exchange) hold(handler http.Handler, opened func() []byte) {
 	defer x.door.drop(x.app, s)
 	x.door.remember(ctx, x.app, x.caller)
 	w := &shield{ResponseWriter: x.w, control: http.NewResponseController(x.w), opened: opened}
-	// The connection may serve other requests afterwards.
-	defer w.control.SetWriteDeadline(time.Time{})
-	x.toSDK(handler, w, ctx)
+	x.toSDK(ctx, handler, w)
+	// The connection may serve other requests; a writer without deadlines has none.
+	_ = w.control.SetWriteDeadline(time.Time{})
 }
 
 // changedEvent is what the SDK sends to a session whose list changed.
@@ -133,7 +133,9 @@ func (s *shield) Write(b []byte) (int, error) {
 	if opened := s.opened; opened != nil && s.status == http.StatusOK {
 		// The SDK holds the stream's lock here, so nothing overtakes what is missed.
 		s.opened = nil
-		s.ResponseWriter.Write(opened())
+		if _, err := s.ResponseWriter.Write(opened()); err != nil {
+			return n, err
+		}
 	}
 	return n, err
 }

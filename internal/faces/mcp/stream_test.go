@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -168,7 +169,7 @@ func openByHand(t *testing.T, url, token, session string) <-chan struct{} {
 	if session != "" {
 		r.Method, r.Body = http.MethodGet, nil
 	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := http.DefaultClient.Do(r) //nolint:bodyclose // closed when the stream ends
 	if err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatal(resp, err)
 	}
@@ -337,7 +338,7 @@ func TestCancelling(t *testing.T) {
 	default:
 	}
 	note(session, "1")
-	if err := await(t, ended, "the end"); err != context.Canceled {
+	if err := await(t, ended, "the end"); !errors.Is(err, context.Canceled) {
 		t.Errorf("the call ended with %v", err)
 	}
 	if got := await(t, body, "the answer"); !strings.Contains(got, `"effects"`) && !strings.Contains(got, "effects") {
@@ -359,7 +360,7 @@ func TestCancelling(t *testing.T) {
 
 	cancel, _ = start(modernCall(token, m.Tool, "{}"))
 	cancel()
-	if err := await(t, ended, "the end"); err != context.Canceled {
+	if err := await(t, ended, "the end"); !errors.Is(err, context.Canceled) {
 		t.Errorf("the call ended with %v", err)
 	}
 	if s := door.Stats(); s.Calls > 1 {

@@ -164,7 +164,7 @@ func TestNewsWaitForTheStream(t *testing.T) {
 			r := post{token: token, version: "2025-11-25", session: session}.request("http://localhost")
 			r.Method, r.Body = http.MethodGet, nil
 			ctx, cancel := context.WithCancel(t.Context())
-			resp, err := client.Do(r.WithContext(ctx))
+			resp, err := client.Do(r.WithContext(ctx)) //nolint:bodyclose // closed by what is returned
 			if err != nil || resp.StatusCode != http.StatusOK {
 				t.Fatal(resp, err)
 			}
@@ -178,6 +178,14 @@ func TestNewsWaitForTheStream(t *testing.T) {
 		door.Changed(c.Owner, c.Client)
 		if !untilChanged(s) {
 			t.Error("no news of what came now")
+		}
+		end()
+		h.grant(c, imported(c, "third"))
+		door.Changed(c.Owner, c.Client)
+		<-time.After(time.Second)
+		s, end = open()
+		if !untilChanged(s) {
+			t.Error("no news of what came between two streams")
 		}
 		end()
 		s, end = open()
