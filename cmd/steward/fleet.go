@@ -40,7 +40,7 @@ func (f *fleet) List(ctx context.Context, adapter id.Adapter) (importer.Listed, 
 	}
 	out := importer.Listed{Server: l.Server + " " + l.Version, Protocol: l.Protocol}
 	for _, t := range l.Tools {
-		out.Tools = append(out.Tools, importer.Tool{Name: t.Name, Raw: t.Raw})
+		out.Tools = append(out.Tools, importer.Tool{Name: t.Name, Raw: t.Raw, Trouble: t.Trouble})
 	}
 	return out, nil
 }

@@ -206,7 +206,7 @@ func (d *desk) encode(v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(d.out, "%s\n", raw)
+	_, err = fmt.Fprintf(d.out, "%s\n", paper.Escaped(string(raw)))
 	return err
 }
 

@@ -34,6 +34,8 @@ var (
 	ListingTools      = Row{"listing_tools", 512, Count, fault.TooLarge, "field faults, FF43", "adapters/mcpupstream"}
 	ListingPages      = Row{"listing_pages", 128, Count, fault.TooLarge, "field faults, FF41", "adapters/mcpupstream"}
 	ListingBytes      = Row{"listing_bytes", 4 << 20, Bytes, fault.TooLarge, "field faults, FF63", "adapters/mcpupstream"}
+	ListingDepth      = Row{"listing_depth", 128, Depth, fault.InvalidRequest, "pool page 8: one tool that does not fit spoils no other", "adapters/mcpupstream"}
+	ListingNodes      = Row{"listing_nodes", 1 << 20, Count, fault.InvalidRequest, "field faults, FF63", "adapters/mcpupstream"}
 	ToolBytes         = Row{"tool_definition_bytes", 64 << 10, Bytes, fault.TooLarge, "draft, importer ceilings", "service/importer"}
 	StderrBytes       = Row{"child_stderr_bytes", 64 << 10, Bytes, fault.TooLarge, "issue of the child's own words", "means/childprocess"}
 	TxAhead           = Row{"tx_ahead_s", 5 * 60, Seconds, fault.TxExpired, "pool page 5", "domain/pool/authority"}
@@ -65,7 +67,7 @@ var poolRows = []Row{
 	JSONBytes, JSONDepth, JSONNodes, RequestBytes, RequestDepth, RequestNodes, AdminBytes, AnswerBytes, ResultBytes, ResultDepth, ResultNodes,
 	DescriptorBytes, ContractURLBytes, ContractMethods, SchemaBytes, SchemaDepth, SchemaNodes, SchemaProperties,
 	SchemaEnum, TitleBytes, DescriptionBytes, LabelBytes, CallDeadline, CallGrace, StartDeadline, StopGrace,
-	UpstreamLineBytes, ListingTools, ListingPages, ListingBytes, ToolBytes, StderrBytes, TxAhead, TxBack,
+	UpstreamLineBytes, ListingTools, ListingPages, ListingBytes, ListingDepth, ListingNodes, ToolBytes, StderrBytes, TxAhead, TxBack,
 	RepeatGuard, ConfirmationLife, OpenConfirmations, ResourcePerMinute, ResourceAtOnce, AccountAtOnce, BudgetMost, ItemKeyBytes, ItemValueBytes, PageRows, ProcessorOrigins,
 	MCPApps, MCPSessions, MCPStreams, MCPHeld, MCPCalls, MCPListTools, MCPListBytes, MCPSessionIdle, MCPRecheck, MCPWrite,
 }

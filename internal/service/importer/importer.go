@@ -24,10 +24,12 @@ import (
 // Stdio is the kind of an adapter that starts a local MCP server.
 const Stdio = "mcp-stdio"
 
-// Tool is one tool of an upstream, its definition as it was received.
+// Tool is one tool of an upstream, its definition as it was received. One that
+// could not be taken has no definition and says why in Trouble.
 type Tool struct {
-	Name string
-	Raw  []byte
+	Name    string
+	Raw     []byte
+	Trouble *fault.Fault
 }
 
 // Listed is everything that an upstream offers now.

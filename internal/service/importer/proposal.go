@@ -70,11 +70,17 @@ var toolLimits = strictjson.Limits{Bytes: bound.ToolBytes, Depth: bound.ResultDe
 func propose(adapter id.Adapter, server string, t Tool, profile narrowing.Profile) Proposal {
 	p := Proposal{Server: server, Name: resource.Visible(t.Name), Decisions: []narrowing.Decision{}, Lost: []narrowing.Decision{}}
 	p.offer = resource.Offer{Tool: t.Name, Raw: t.Raw}
+	p.offer.Binding = resource.Binding{Kind: resource.ByMCP, Adapter: adapter, Tool: t.Name}
+	if t.Trouble != nil {
+		p.offer.Binding.Tooldef = digest.Join(t.Name, t.Trouble.Text).Sum(digest.Definition)
+		return p.refuse("", t.Trouble.Text)
+	}
 	sum, err := definitionDigest(t.Raw)
 	if err != nil {
+		p.offer.Binding.Tooldef = digest.Of(digest.Definition, t.Raw)
 		return p.refuse("", fault.From(err).Text)
 	}
-	p.offer.Binding = resource.Binding{Kind: resource.ByMCP, Adapter: adapter, Tool: t.Name, Tooldef: sum}
+	p.offer.Binding.Tooldef = sum
 	read, reason := readTool(t.Raw)
 	if reason != nil {
 		return p.refuse(reason.Pointer, reason.Text)

@@ -116,6 +116,18 @@ func TestAToolThatCannotBeImportedIsShownWithTheReason(t *testing.T) {
 	}
 }
 
+func TestAToolThatCouldNotBeTakenIsARefusedRow(t *testing.T) {
+	u := list(`{"name":"good","inputSchema":{"type":"object"}}`)
+	u.tools = append(u.tools, importer.Tool{Name: "fat", Trouble: fault.New(fault.TooLarge, "over the bound")})
+	s := &shelf{}
+	if _, err := importer.New(s, u, slog.New(slog.DiscardHandler)).Add(t.Context(), id.New[id.Owner](), entry); err != nil {
+		t.Fatal(err)
+	}
+	if s.offers[0].Refusal != "" || s.offers[1].Refusal != "over the bound" || s.offers[1].Binding.Tooldef.IsZero() {
+		t.Errorf("%+v", s.offers)
+	}
+}
+
 func TestTheDigestPinsTheWholeToolAndNothingOfItsSpelling(t *testing.T) {
 	base := `{"name":"x","title":"T","description":"d","inputSchema":{"type":"object","properties":{"n":{"type":"number","maximum":100}}},"annotations":{"readOnlyHint":true},"_meta":{"k":1}}`
 	same := []string{

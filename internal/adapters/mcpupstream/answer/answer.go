@@ -34,7 +34,7 @@ const (
 // limits are those of the payload, by kind.
 var limits = [...]strictjson.Limits{
 	Call:     {Bytes: bound.ResultBytes, Depth: bound.ResultDepth, Nodes: bound.ResultNodes},
-	Listing:  {Bytes: bound.ListingBytes},
+	Listing:  {Bytes: bound.ListingBytes, Depth: bound.ListingDepth, Nodes: bound.ListingNodes},
 	Question: {Bytes: bound.ResultBytes, Depth: bound.ResultDepth, Nodes: bound.ResultNodes},
 }
 

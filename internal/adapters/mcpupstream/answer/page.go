@@ -7,15 +7,17 @@ import (
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 )
 
-// RawTool is one definition, strict JSON, byte for byte as it was sent.
+// RawTool is one definition, strict JSON, byte for byte as it was sent. One that
+// cannot be taken has no bytes and says why in Trouble; it spoils no other.
 type RawTool struct {
-	Name string
-	Raw  []byte
+	Name    string
+	Raw     []byte
+	Trouble *fault.Fault
 }
 
 // Page reads the result of one tools/list; the cursor, a JSON text as it was
-// written, is nil on the last page. Faults: too_large for a definition over
-// bound.ToolBytes, with details.tool; upstream_failed for what is no page.
+// written, is nil on the last page. The fault of what is no page is
+// upstream_failed.
 func Page(result []byte) (tools []RawTool, cursor []byte, err error) {
 	page, err := strictjson.Members(result, limits[Listing])
 	if err != nil {
@@ -28,15 +30,10 @@ func Page(result []byte) (tools []RawTool, cursor []byte, err error) {
 		return nil, nil, failed("tools/list: the answer has no list of tools")
 	}
 	envelope.Items(page["tools"], func(raw []byte) bool {
-		var tool RawTool
-		if tool, err = readTool(raw); err == nil {
-			tools = append(tools, tool)
-		}
-		return err == nil
+		tools = append(tools, readTool(raw))
+		return true
 	})
 	switch next := page["nextCursor"]; {
-	case err != nil:
-		return nil, nil, err
 	case absent(next) || string(next) == `""`:
 		return tools, nil, nil
 	case next[0] != '"':
@@ -46,19 +43,19 @@ func Page(result []byte) (tools []RawTool, cursor []byte, err error) {
 	}
 }
 
-func readTool(raw []byte) (RawTool, error) {
+func readTool(raw []byte) RawTool {
 	v, err := strictjson.Parse(raw, strictjson.Limits{Bytes: bound.ToolBytes})
-	name := text(v, "name")
-	switch {
-	case err != nil && fault.Is(err, bound.ToolBytes.Code):
-		return RawTool{}, fault.From(err).With("tool", nameOf(raw))
-	case err != nil || name == "":
-		return RawTool{}, failed("tools/list: a tool without a name").Because(err)
+	if err != nil {
+		return RawTool{Name: nameOf(raw), Trouble: fault.From(err)}
 	}
-	return RawTool{Name: name, Raw: clone(raw)}, nil
+	name := text(v, "name")
+	if name == "" {
+		return RawTool{Trouble: failed("the tool has no name")}
+	}
+	return RawTool{Name: name, Raw: clone(raw)}
 }
 
-// nameOf finds the name of a definition that is too large to be parsed.
+// nameOf finds the name of a definition that cannot be parsed.
 func nameOf(raw []byte) string {
 	scan := envelope.NewScan([]string{"name"})
 	scan.Feed(raw)

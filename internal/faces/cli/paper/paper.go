@@ -52,6 +52,19 @@ func JSON(raw []byte, indent string) string {
 	return out.String()
 }
 
+// Escaped gives the same JSON document with an escape for each character that a
+// terminal might obey or hide; what a program reads from it is unchanged.
+func Escaped(document string) string {
+	if resource.Readable(document) {
+		return document
+	}
+	var out strings.Builder
+	for _, r := range document {
+		writeRune(&out, r)
+	}
+	return out.String()
+}
+
 func writeRune(out *strings.Builder, r rune) {
 	switch {
 	case resource.Readable(string(r)):

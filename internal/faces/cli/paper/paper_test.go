@@ -17,12 +17,14 @@ import (
 func TestNothingUnseenIsShown(t *testing.T) {
 	const hidden = "a\u202eb\u200bc\U000e0041\x1b[2J\x00é\u00a0\n\td"
 	for name, c := range map[string]struct{ got, want string }{
-		"line":        {paper.Line(hidden), `a\u{202e}b\u{200b}c\u{e0041}\u{1b}[2J\u{0}é` + "\u00a0" + `\n\td`},
-		"block":       {paper.Block(hidden, "> "), `> a\u{202e}b\u{200b}c\u{e0041}\u{1b}[2J\u{0}é` + "\u00a0\n>     d"},
-		"json":        {paper.JSON([]byte(`{"a":["x\u0000`+"\u202e\U000e0041"+`",1e400]}`), "  "), "  {\n    \"a\": [\n      \"x\\u0000\\u202e\\udb40\\udc41\",\n      1e400\n    ]\n  }"},
-		"scalar":      {paper.JSON([]byte(`"x"`), ""), `"x"`},
-		"no json":     {paper.JSON([]byte("{\x1b"), "  "), `  {\u{1b}`},
-		"empty block": {paper.Block("", "> "), "> "},
+		"line":              {paper.Line(hidden), `a\u{202e}b\u{200b}c\u{e0041}\u{1b}[2J\u{0}é` + "\u00a0" + `\n\td`},
+		"block":             {paper.Block(hidden, "> "), `> a\u{202e}b\u{200b}c\u{e0041}\u{1b}[2J\u{0}é` + "\u00a0\n>     d"},
+		"json":              {paper.JSON([]byte(`{"a":["x\u0000`+"\u202e\U000e0041"+`",1e400]}`), "  "), "  {\n    \"a\": [\n      \"x\\u0000\\u202e\\udb40\\udc41\",\n      1e400\n    ]\n  }"},
+		"escaped":           {paper.Escaped("{\"a\":\"x\u202e\U000e0041\u009b\"}"), `{"a":"x\u202e\udb40\udc41\u009b"}`},
+		"nothing to escape": {paper.Escaped(`{"a":1}`), `{"a":1}`},
+		"scalar":            {paper.JSON([]byte(`"x"`), ""), `"x"`},
+		"no json":           {paper.JSON([]byte("{\x1b"), "  "), `  {\u{1b}`},
+		"empty block":       {paper.Block("", "> "), "> "},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: got %q, want %q", name, c.got, c.want)
