@@ -436,6 +436,11 @@ func TestChangedToolsAreTold(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
+		if told != 1 {
+			t.Errorf("told %d times within the pause", told)
+		}
+		<-time.After(bound.RelistPause.Duration())
+		synctest.Wait()
 		if told != 2 {
 			t.Errorf("told %d times, want once more for those in between", told)
 		}

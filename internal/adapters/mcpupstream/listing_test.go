@@ -69,7 +69,7 @@ func TestListGivesAllOrAFault(t *testing.T) {
 		{"tool one over", page(`{"tools":[` + tool(bound.ToolBytes.Int()+1) + `]}`), 1, refusal{}},
 		{"bytes over, one page", script{list: pages(1, 90, 50<<10)}, 0, refusal{fault.TooLarge, "tools/list: listing_bytes is limited to 4194304 bytes", nil}},
 		{"bytes over, pages", script{list: pages(9, 10, 50<<10)}, 0, refusal{fault.TooLarge, "listing_bytes is limited to 4194304 bytes", nil}},
-		{"a line over its bound", script{list: pages(1, 200, 50<<10)}, 0, refusal{fault.TooLarge, "tools/list: result_bytes is limited to 131072 bytes", nil}},
+		{"a line over its bound", script{list: pages(1, 200, 50<<10)}, 0, refusal{fault.TooLarge, "tools/list: listing_bytes is limited to 4194304 bytes", nil}},
 		{"two of one name", page(`{"tools":[{"name":"a"},{"name":"\u0061"}]}`), 0, refusal{fault.UpstreamFailed, `tools/list: "a" has two definitions`, nil}},
 		{"the same one twice", page(`{"tools":[{"name":"a"},{"name":"b"}, {"name":"a"}]}`), 2, refusal{}},
 		{"the same page for ever", page(`{"tools":[],"nextCursor":"x"}`), 0, refusal{fault.TooLarge, "listing_pages is limited to 128", nil}},

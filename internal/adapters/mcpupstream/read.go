@@ -56,7 +56,7 @@ func (s *session) lineLimit() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.big > 0 {
-		return bound.UpstreamLineBytes.Int()
+		return bound.ListingBytes.Int() + besideResult
 	}
 	return bound.ResultBytes.Int() + besideResult
 }
@@ -70,7 +70,8 @@ func (s *session) skip(lines *envelope.Lines) error {
 		sieve.Feed(piece)
 		if id, ok := sieve.Answers(); ok && !told {
 			told = true
-			s.deliver(id, answer.TooLarge())
+			k, _ := s.kindOf(id)
+			s.deliver(id, answer.TooLarge(k))
 		}
 		return sieve.Size() <= most
 	})
@@ -95,7 +96,7 @@ func (s *session) failAll() {
 		if !w.leftAt.IsZero() {
 			continue
 		}
-		w.answer <- answer.TooLarge()
+		w.answer <- answer.TooLarge(w.kind)
 		if w.late == nil {
 			s.drop(id)
 		} else {

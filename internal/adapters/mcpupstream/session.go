@@ -140,7 +140,8 @@ func (s *session) errand(work func()) {
 	}
 }
 
-// tell passes on that tools have changed.
+// tell passes on that tools have changed, the first time at once and then not
+// more often than bound.RelistPause, since each word makes the host list again.
 func (s *session) tell() {
 	for {
 		select {
@@ -148,6 +149,13 @@ func (s *session) tell() {
 			return
 		case <-s.changes:
 			s.changed()
+		}
+		pause := time.NewTimer(bound.RelistPause.Duration())
+		select {
+		case <-s.gone:
+			pause.Stop()
+			return
+		case <-pause.C:
 		}
 	}
 }

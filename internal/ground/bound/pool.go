@@ -31,6 +31,7 @@ var (
 	StartDeadline     = Row{"upstream_start_ms", 20_000, Milliseconds, fault.Unavailable, "pool page 7", "adapters/mcpupstream"}
 	StopGrace         = Row{"child_stop_ms", 5_000, Milliseconds, fault.Unavailable, "field faults, FF31", "means/childprocess"}
 	UpstreamLineBytes = Row{"upstream_line_bytes", 8 << 20, Bytes, fault.TooLarge, "field faults, FF64", "adapters/mcpupstream"}
+	RelistPause       = Row{"relist_pause_ms", 500, Milliseconds, fault.RateLimited, "field faults, FF39", "adapters/mcpupstream"}
 	ListingTools      = Row{"listing_tools", 512, Count, fault.TooLarge, "field faults, FF43", "adapters/mcpupstream"}
 	ListingPages      = Row{"listing_pages", 128, Count, fault.TooLarge, "field faults, FF41", "adapters/mcpupstream"}
 	ListingBytes      = Row{"listing_bytes", 4 << 20, Bytes, fault.TooLarge, "field faults, FF63", "adapters/mcpupstream"}
@@ -67,7 +68,7 @@ var poolRows = []Row{
 	JSONBytes, JSONDepth, JSONNodes, RequestBytes, RequestDepth, RequestNodes, AdminBytes, AnswerBytes, ResultBytes, ResultDepth, ResultNodes,
 	DescriptorBytes, ContractURLBytes, ContractMethods, SchemaBytes, SchemaDepth, SchemaNodes, SchemaProperties,
 	SchemaEnum, TitleBytes, DescriptionBytes, LabelBytes, CallDeadline, CallGrace, StartDeadline, StopGrace,
-	UpstreamLineBytes, ListingTools, ListingPages, ListingBytes, ListingDepth, ListingNodes, ToolBytes, StderrBytes, TxAhead, TxBack,
+	UpstreamLineBytes, RelistPause, ListingTools, ListingPages, ListingBytes, ListingDepth, ListingNodes, ToolBytes, StderrBytes, TxAhead, TxBack,
 	RepeatGuard, ConfirmationLife, OpenConfirmations, ResourcePerMinute, ResourceAtOnce, AccountAtOnce, BudgetMost, ItemKeyBytes, ItemValueBytes, PageRows, ProcessorOrigins,
 	MCPApps, MCPSessions, MCPStreams, MCPHeld, MCPCalls, MCPListTools, MCPListBytes, MCPSessionIdle, MCPRecheck, MCPWrite,
 }

@@ -121,7 +121,12 @@ func (im *Importer) Add(ctx context.Context, owner id.Owner, e Entry) (view.List
 		im.fleet.Drop(adapter)
 		return view.Listing{}, err
 	}
-	return im.store.ApplyListing(ctx, owner, adapter, listed.Server, listed.Protocol, offersOf(proposals))
+	if _, err := im.store.ApplyListing(ctx, owner, adapter, listed.Server, listed.Protocol, offersOf(proposals)); err != nil {
+		return view.Listing{}, err
+	}
+	// The upstream's word that its tools changed counts for nothing before the
+	// entry is stored; what it changed until then is seen now.
+	return im.Refresh(ctx, owner, adapter)
 }
 
 // Relist does what an upstream's word that its tools have changed asks for. The

@@ -54,7 +54,7 @@ func Of(kind invocation.EventKind, detail string) Answer {
 }
 
 // TooLarge is the answer that was not even kept.
-func TooLarge() Answer { return Of(invocation.TooLarge, bound.ResultBytes.Exceeded().Text) }
+func TooLarge(k Kind) Answer { return Of(invocation.TooLarge, limits[k].Bytes.Exceeded().Text) }
 
 // Read judges a reply, which must be one (envelope.Message.IsReply).
 func Read(k Kind, m envelope.Message) Answer {
