@@ -350,7 +350,7 @@ func TestACancelledCallIsSettled(t *testing.T) {
 // only once there is one.
 func settled(t *testing.T, r *rig, tx string, want invocation.State) {
 	t.Helper()
-	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		row, err := r.store.Invocation(t.Context(), r.owner, tx)
 		if err == nil && row.Row.State == want {
 			return

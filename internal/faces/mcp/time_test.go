@@ -114,6 +114,7 @@ func TestStreamsAndCallsTakeTheirTime(t *testing.T) {
 		}
 		<-time.After(time.Hour)
 		h.grant(c, imported(c, "second"))
+		changed := time.Now()
 		door.Changed(c.Owner, c.Client)
 		told := make(chan bool, len(streams))
 		for _, s := range streams {
@@ -123,6 +124,9 @@ func TestStreamsAndCallsTakeTheirTime(t *testing.T) {
 			if !<-told {
 				t.Error("a stream ended within an hour")
 			}
+		}
+		if after := time.Since(changed); after > time.Second {
+			t.Errorf("a change was told after %v", after)
 		}
 
 		h.mu.Lock()
@@ -134,6 +138,30 @@ func TestStreamsAndCallsTakeTheirTime(t *testing.T) {
 		}
 		if after := time.Since(ended); after > bound.MCPRecheck.Duration() {
 			t.Errorf("the streams ended %v after their token", after)
+		}
+	})
+}
+
+// An app that the owner disconnects loses its streams at once (field faults,
+// FF83).
+func TestADisconnectionIsFelt(t *testing.T) {
+	slowly(t, func(t *testing.T, h *host, door *Door, client *http.Client) {
+		c, token := h.app(id.New[id.Owner](), authority.ForMCP)
+		r := post{token: token, version: "2025-11-25", session: initialize(t, door, token)}.request("http://localhost")
+		r.Method, r.Body = http.MethodGet, nil
+		resp, err := client.Do(r)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatal(resp, err)
+		}
+		defer resp.Body.Close()
+		h.mu.Lock()
+		delete(h.tokens, c.Token)
+		h.mu.Unlock()
+		cut := time.Now()
+		door.Changed(c.Owner, c.Client)
+		io.Copy(io.Discard, resp.Body)
+		if after := time.Since(cut); after > time.Second || door.Stats().Sessions != 0 {
+			t.Errorf("cut off after %v, %+v", after, door.Stats())
 		}
 	})
 }
