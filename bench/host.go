@@ -26,7 +26,7 @@ type host struct {
 	addr  string
 	home  string
 	ready time.Duration // from the start of the process to the first answer of its door
-	bad   bytes.Buffer
+	log   string        // file with what it writes beside its output, such as a line for each request
 	ended chan struct{}
 }
 
@@ -35,8 +35,13 @@ var doorLine = regexp.MustCompile(`http://(127\.0\.0\.1:[0-9]+)/mcp`)
 // up starts a host on a folder and waits until it says that it is ready and its
 // door says so too.
 func (b *bench) up(home string) (*host, error) {
-	h := &host{cmd: exec.Command(b.steward, "up", "--listen", "127.0.0.1:0", "--data", home), home: home, ended: make(chan struct{})}
-	h.cmd.Stderr = &h.bad
+	h := &host{cmd: exec.Command(b.steward, "up", "--listen", "127.0.0.1:0", "--data", home), home: home, log: home + ".log", ended: make(chan struct{})}
+	log, err := os.Create(h.log)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	h.cmd.Stderr = log
 	out, err := h.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -61,7 +66,7 @@ func (b *bench) up(home string) (*host, error) {
 	select {
 	case h.addr = <-told:
 	case <-h.ended:
-		return nil, fmt.Errorf("the host ended at once: %s", h.bad.String())
+		return nil, fmt.Errorf("the host ended at once: %s", h.words())
 	case <-time.After(patience):
 		h.kill()
 		return nil, errors.New("the host does not come up")
@@ -104,9 +109,18 @@ func (h *host) down() error {
 		return errors.New("the host does not stop")
 	}
 	if code := h.cmd.ProcessState.ExitCode(); code != 0 {
-		return fmt.Errorf("the host ended with exit code %d: %s", code, h.bad.String())
+		return fmt.Errorf("the host ended with exit code %d: %s", code, h.words())
 	}
 	return nil
+}
+
+// words is the end of what the host has logged.
+func (h *host) words() string {
+	text, err := os.ReadFile(h.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-2000):])
 }
 
 // kill ends the host as a power cut does.

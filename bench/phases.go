@@ -176,6 +176,8 @@ func (b *bench) starts() error {
 	return nil
 }
 
+const insideCalls = 2000
+
 // inside counts what only the process itself knows.
 func (b *bench) inside() error {
 	p, err := b.copy("inside")
@@ -187,7 +189,7 @@ func (b *bench) inside() error {
 		return err
 	}
 	for _, kind := range []load.Kind{load.Legacy, load.Modern, load.Get, load.Put} {
-		job := load.Job{Target: b.target(kind, h.Addr), Callers: manyOne, Calls: b.calls}
+		job := load.Job{Target: b.target(kind, h.Addr), Callers: manyOne, Calls: insideCalls}
 		if _, err := b.load.Run(job); err != nil { // warm
 			return errors.Join(err, h.Close())
 		}
