@@ -1,14 +1,17 @@
 package invocation_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/ground/digest"
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/ground/schema"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 )
@@ -139,4 +142,75 @@ func TestShapeKeepsBytesAndHoldsStructuredContentToTheSchema(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Whatever is changed in a row, by hand or by a failing disk, its digest is
+// another one.
+func TestEveryMemberOfARowIsInItsDigest(t *testing.T) {
+	was := (invocation.Row{}).Digest()
+	var walk func(v reflect.Value, name string, row *invocation.Row)
+	walk = func(v reflect.Value, name string, row *invocation.Row) {
+		set := func(to any) {
+			before := reflect.New(v.Type()).Elem()
+			before.Set(v)
+			v.Set(reflect.ValueOf(to).Convert(v.Type()))
+			if row.Digest() == was {
+				t.Errorf("%s may be changed unnoticed", name)
+			}
+			v.Set(before)
+		}
+		switch v.Interface().(type) {
+		case time.Time:
+			set(time.UnixMilli(1_750_000_000_000))
+			return
+		case id.Invocation:
+			set(id.New[id.Invocation]())
+			return
+		case id.Owner:
+			set(id.New[id.Owner]())
+			return
+		case id.Client:
+			set(id.New[id.Client]())
+			return
+		case id.Tx:
+			set(id.NewTx(time.Now()))
+			return
+		case id.Resource:
+			set(id.New[id.Resource]())
+			return
+		case id.Grant:
+			set(id.New[id.Grant]())
+			return
+		case id.Revision:
+			set(id.New[id.Revision]())
+			return
+		case id.Node:
+			set(id.New[id.Node]())
+			return
+		case digest.Digest:
+			set(digest.Of(digest.Request, []byte("x")))
+			return
+		case effect.Set:
+			classes, err := effect.SetOf(effect.Write)
+			if err != nil {
+				t.Fatal(err)
+			}
+			set(classes)
+			return
+		}
+		switch v.Kind() {
+		case reflect.Struct:
+			for i := range v.NumField() {
+				walk(v.Field(i), name+"."+v.Type().Field(i).Name, row)
+			}
+		case reflect.String, reflect.Slice:
+			set("x")
+		case reflect.Int64:
+			set(7)
+		default:
+			t.Errorf("%s: the test does not know how to change a %s", name, v.Kind())
+		}
+	}
+	var row invocation.Row
+	walk(reflect.ValueOf(&row).Elem(), "Row", &row)
 }

@@ -170,12 +170,13 @@ func stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// Digest pins everything of a settled row that an answer or the owner is told,
-// so that the audit trail can tell when a row was edited.
+// Digest pins everything of a settled row, all of which an answer or the owner is
+// told, so that the audit trail can tell when any of it was edited.
 func (r Row) Digest() digest.Digest {
 	return digest.Join(
 		r.ID.String(), r.Owner.String(), r.Client.String(), r.Tx.String(), r.Target.Resource.String(), r.Target.Contract,
-		r.Target.Method, r.Request.String(), r.Input.String(), r.Grant.String(), r.Revision.String(), string(r.State),
-		stamp(r.DispatchedAt), stamp(r.SettledAt), string(r.Outcome.Code), r.Outcome.Text, r.Outcome.Reason,
-		string(r.Outcome.Effects), string(r.Outcome.Result), r.Outcome.Version, r.Reconciled.By, stamp(r.Reconciled.At)).Sum(digest.Outcome)
+		r.Target.Method, r.Request.String(), r.Input.String(), r.Grant.String(), r.Revision.String(), r.Classes.String(), string(r.State),
+		r.Node.String(), stamp(r.ReservedAt), stamp(r.DispatchedAt), stamp(r.DeadlineAt), stamp(r.SettledAt),
+		string(r.Outcome.Code), r.Outcome.Text, r.Outcome.Reason, string(r.Outcome.Effects), string(r.Outcome.Result), r.Outcome.Version,
+		r.Outcome.Detail, r.Reconciled.By, stamp(r.Reconciled.At)).Int(r.Epoch).Int(r.Attempt).Sum(digest.Outcome)
 }
