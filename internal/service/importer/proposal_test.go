@@ -1,14 +1,17 @@
 package importer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stewardhost/steward/internal/domain/pool/contract"
 	"github.com/stewardhost/steward/internal/domain/pool/narrowing"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
@@ -228,6 +231,35 @@ func TestConfigFilesAreReadAsTheyAre(t *testing.T) {
 			t.Errorf("%s: %v, want %s", raw, err, code)
 		}
 	}
+}
+
+// Whatever a server lists, a tool is refused by itself or becomes a method that a
+// contract can hold.
+func FuzzListing(f *testing.F) {
+	file, err := os.ReadFile("../../domain/pool/narrowing/testdata/tool-schemas.jsonl")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for line := range bytes.Lines(file) {
+		f.Add(line)
+	}
+	f.Add([]byte(`{"name":"x","inputSchema":{"type":"object","properties":{"n":{"type":"number","maximum":1e300,"minimum":-1e400}}},"outputSchema":{"type":"object","properties":{"n":{"type":"number","maximum":1e300}}}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		s := &shelf{}
+		u := &upstream{tools: []importer.Tool{{Name: "x", Raw: raw}}, used: map[id.Adapter]bool{}}
+		if _, err := importer.New(s, u, slog.New(slog.DiscardHandler)).Add(t.Context(), id.New[id.Owner](), entry); err != nil {
+			t.Fatal(err)
+		}
+		kept, _ := resource.Merge(nil, s.offers, func(int) string { return "https://x.invalid/contracts/imported/x/v1" })
+		m := kept[0].Method
+		m.Pin() // every method is pinned, refused ones too
+		if m.State == resource.Refused {
+			return
+		}
+		if _, err := contract.New(m.Contract, "x", []contract.Method{m.Definition}); err != nil {
+			t.Errorf("%s: %v", raw, err)
+		}
+	})
 }
 
 func FuzzParseConfig(f *testing.F) {
