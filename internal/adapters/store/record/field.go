@@ -5,7 +5,7 @@
 // Times are Unix milliseconds and 0 for none, ids and digests their text and
 // empty for none. A NULL, which only an outer join gives, reads as the zero
 // value. Nothing here decides; statements name the owner in every key. The
-// package keeps nothing but Definitions, which is safe for concurrent use.
+// package keeps nothing but Memory, which is safe for concurrent use.
 package record
 
 import (
@@ -124,14 +124,6 @@ func Millis(t time.Time) int64 {
 		return 0
 	}
 	return t.UnixMilli()
-}
-
-// Bit is how yes or no is stored.
-func Bit(yes bool) int64 {
-	if yes {
-		return 1
-	}
-	return 0
 }
 
 // Bytes is how bytes that must be there are stored; nil would be NULL.

@@ -120,17 +120,6 @@ func (r *rights) add(s *authority.Standing) {
 	}
 }
 
-// Standing loads what an authorization looks at. What does not exist and what is
-// not the caller's take the same statements (invariant I51).
-func (m *Memory) Standing(tx *sqldb.Tx, c authority.Caller, t invocation.Target, now time.Time) (authority.Standing, error) {
-	var p presence
-	found, err := tx.One(callerOf, callerKey(c), p.fields()...)
-	if err != nil || !found {
-		return authority.Standing{}, err
-	}
-	return m.complete(tx, &p, c, t, now)
-}
-
 // CallStanding is the standing for a new call, and what the journal holds.
 type CallStanding struct {
 	authority.Standing
@@ -170,7 +159,8 @@ func (m *Memory) AttemptStanding(tx *sqldb.Tx, c authority.Caller, which id.Tx, 
 }
 
 // complete adds what the client has to do with the target, and where that lets
-// it see nothing, whether another row of it does.
+// it see nothing, whether another row of it does. What does not exist and what is
+// not the caller's take the same statements (invariant I51).
 func (m *Memory) complete(tx *sqldb.Tx, p *presence, c authority.Caller, t invocation.Target, now time.Time) (authority.Standing, error) {
 	s := p.standing()
 	key := rightsKey{c.Owner, c.Client, t}
