@@ -2,10 +2,11 @@
 // legal moves between them, what an executor's event means, and the answer that
 // a settled row gives for ever.
 //
-// The promise that the whole product rests on is in the table of moves: a row is
-// marked as dispatching at most once, and a doubt ends only by the owner's
-// statement or a late answer of the same attempt, never by age, restart or a new
-// tx (pool page, section 6). Everything here is a plain value; the store keeps
+// The promise that the whole product rests on is in the table of moves: of all
+// attempts of a row at most one is ever sent, since a mark is taken back only by
+// the process that knows that no byte went out; and a doubt ends only by the
+// owner's statement or a late answer of the same attempt, never by age, restart or
+// a new tx (pool page, section 6). Everything here is a plain value; the store keeps
 // the rows and the dispatch service moves them.
 package invocation
 
@@ -20,7 +21,7 @@ const (
 	Dispatching         State = "dispatching"    // the mark is durable; bytes may be out
 	Succeeded           State = "succeeded"      // the executor answered
 	Failed              State = "failed"         // the executor answered with a failure
-	NotDispatched       State = "not_dispatched" // no byte went out; the same tx may take it up once
+	NotDispatched       State = "not_dispatched" // no byte went out; the same tx may take it up again
 	Indeterminate       State = "indeterminate"  // it may have happened
 	ReconciledSucceeded State = "reconciled_succeeded"
 	ReconciledFailed    State = "reconciled_failed"
