@@ -114,7 +114,7 @@ type Response struct {
 	Effects  Effects  `json:"effects"`          //
 	Replayed bool     `json:"replayed"`         // the recorded answer of an earlier send
 	Revision string   `json:"revision"`         // rev_… of the resource that was called, else empty
-	Version  string   `json:"version,omitzero"` // of the item that a built-in method wrote
+	Version  string   `json:"version,omitzero"` // of the item that a built-in method found or wrote
 	Usage    Usage    `json:"usage"`            //
 	Details  *Details `json:"details,omitzero"` // of an ok that ended a doubt; else in the error
 }

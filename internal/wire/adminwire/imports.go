@@ -60,7 +60,7 @@ type FailedServer struct {
 	Error  Error  `json:"error"`
 }
 
-// ServerRef names an entry by its name or id.
+// ServerRef names an entry by its name, or as ResourceRef names its resource.
 type ServerRef struct {
 	Server string `json:"server"`
 }
