@@ -199,31 +199,36 @@ func differences(from, to strictjson.Value, at string) []difference {
 	return found
 }
 
+// Of each output the test sees whether it is described whole, which is when the
+// upstream's own schema accepts all that is drawn from the proposal, or in part.
 func TestCorpusOutputs(t *testing.T) {
-	proposed, left := 0, 0
+	whole, part, none := 0, 0, 0
 	for i, it := range corpus(t) {
 		if it.output == "" {
 			continue
 		}
 		raw, ok := narrowing.ProposeOutput([]byte(it.output))
 		if !ok {
-			left++
+			none++
 			continue
 		}
-		proposed++
-		s, original, g := compile(t, raw), compileUpstream(t, it.output, nil), newValues(uint64(i))
+		s, original, g := compileOutput(t, raw), compileUpstream(t, it.output, nil), newValues(uint64(i))
+		strays := 0
 		for range rounds() / 10 {
 			value := g.draw(parse(t, string(raw)))
-			if err := original.accepts(t, value); err != nil {
-				t.Fatalf("%s: the generator strays: %v", it.name, err)
-			}
-			if err := s.Check(parse(t, value)); err != nil {
+			if original.accepts(t, value) != nil {
+				strays++
+			} else if err := s.Check(parse(t, value)); err != nil {
 				t.Errorf("%s: the upstream may send %.200s: %v", it.name, value, err)
 			}
 		}
+		if whole++; strays > 0 {
+			whole, part = whole-1, part+1
+			t.Logf("in part: %s %s", it.server, it.name)
+		}
 	}
-	t.Logf("%d outputs have a schema, %d are content only", proposed, left)
-	if proposed < 40 {
-		t.Errorf("only %d of %d outputs have a schema", proposed, proposed+left)
+	t.Logf("%d outputs are described whole, %d in part, %d are content only", whole, part, none)
+	if whole < 45 || none > 0 {
+		t.Errorf("only %d of %d outputs are described whole, %d not at all", whole, whole+part+none, none)
 	}
 }

@@ -55,19 +55,18 @@ const (
 )
 
 // kinds gives each kind its sentence, whether the owner must look at it, and
-// whether every value that fitted before still fits, but for the bounds that
-// this host sets for any value. {was} is "was" and the old value, or "had no
-// limit".
+// whether every value that fitted before still fits. {was} is "was" and the old
+// value, or "had no limit".
 var kinds = map[string]struct {
 	sentence  string
 	exception bool
 	keeps     bool
 }{
-	KindMaxLength:       {"at most {to} characters ({was})", false, true},
-	KindMaxItems:        {"at most {to} entries ({was})", false, true},
-	KindMinimum:         {"at least {to} ({was})", false, true},
-	KindMaximum:         {"at most {to} ({was})", false, true},
-	KindExclusiveBound:  {"{to} in place of {from}", false, true},
+	KindMaxLength:       {"at most {to} characters ({was})", false, false},
+	KindMaxItems:        {"at most {to} entries ({was})", false, false},
+	KindMinimum:         {"at least {to} ({was})", false, false},
+	KindMaximum:         {"at most {to} ({was})", false, false},
+	KindExclusiveBound:  {"{to} in place of {from}", false, false},
 	KindCloseObject:     {"no members but the named ones (others were not ruled out)", false, false},
 	KindCloseOpenObject: {"no members but the named ones (others were welcome)", true, false},
 	KindCloseMap:        {"members of free choice can no longer be given (they were {from})", true, false},

@@ -1,6 +1,7 @@
 package narrowing_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,7 +21,10 @@ func FuzzPropose(f *testing.F) {
 	f.Add([]byte(of(`"a":{"$ref":"#/$defs/b"},"c":{"oneOf":[{"const":1},{"exclusiveMinimum":2,"type":"integer"}]}`)))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if out, ok := narrowing.ProposeOutput(raw); ok {
-			compile(t, out)
+			compileOutput(t, out)
+			if again, _ := narrowing.ProposeOutput(out); !bytes.Equal(again, out) {
+				t.Fatalf("%s is not its own proposal, but %s", out, again)
+			}
 		} else if out != nil {
 			t.Fatalf("a schema came with a refusal of %q", raw)
 		}

@@ -83,7 +83,7 @@ func (w *walk) notes(s shape.Shape, t string, here spot) ([]strictjson.Member, *
 				return nil, bad
 			}
 			carried = append(carried, m...)
-		case !known || word.Name == "$id" && word.At != "/$id":
+		case !known, word.Name == "$id" && word.At != "/$id", word.Name == "nullable" && w.wide:
 			return nil, shape.Unfit(word.At, "is a keyword that cannot be expressed")
 		case len(k.types) > 0 && !slices.Contains(k.types, t), k.use == left && saysNothing(word):
 			w.decide(here, KindDropInapplicable, word.String(), "")
@@ -167,7 +167,7 @@ func (w *walk) withDefault(s shape.Shape, members []strictjson.Member, here spot
 		return members
 	}
 	with := append(slices.Clone(members), strictjson.Member{Name: "default", Value: word.Value})
-	c, err := schema.CompileNested(objectValue(with).Append(nil))
+	c, err := w.compile(objectValue(with))
 	if err != nil || c.Check(word.Value) != nil {
 		w.decide(here, KindDropDefault, text(word.Value), "")
 		return members

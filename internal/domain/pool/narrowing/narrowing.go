@@ -18,6 +18,8 @@
 // definition that contains itself is never cut short inside: the optional member
 // that leads to it is dropped as a whole, a required one refuses the tool.
 //
+// An output is the other way round: ProposeOutput widens and never restricts.
+//
 // It does not promise that a proposal is useful, nor that arguments inside it
 // are small: bytes are bounded where they are read. The functions are pure and
 // deterministic, their work is bounded whatever the schema refers to, and they
@@ -86,31 +88,31 @@ func Propose(rawInputSchema []byte, p Profile) Result {
 	return r
 }
 
-// ProposeOutput gives the schema that the results of a tool are held to. The
-// upstream sends what it likes, so nothing may be restricted: the schema accepts
-// every value that the upstream's own accepts, within the bounds that this host
-// sets for any result (bytes, nodes, safe integers; mcp reference, 4.3). It
-// reports false if there is no such schema; then nothing vouches for the
-// structure of a result and only its content can be passed on.
+// ProposeOutput gives the output schema that the results of a tool are held to.
+// The upstream sends what it likes, so nothing may be restricted: the schema
+// accepts every value that the upstream's own accepts (mcp reference, 4.3). It
+// may accept more. A limit that cannot be expressed is loosened or left out, and
+// a member that cannot is not described; its object is open and so accepts it as
+// it comes. It reports false if there is no such schema; then nothing vouches
+// for the structure of a result and only its content can be passed on.
 func ProposeOutput(rawOutputSchema []byte) (outputSchema []byte, ok bool) {
-	if s, err := schema.CompileNested(rawOutputSchema); err == nil {
+	if s, err := schema.CompileOutput(rawOutputSchema); err == nil {
 		return s.Canonical(), true
 	}
 	document, err := strictjson.Parse(rawOutputSchema, limits)
 	if err != nil {
 		return nil, false
 	}
-	widest := bound.ResultBytes.Int() // a text has no more characters than bytes
-	w := newWalk(document, Profile{Text: widest, LongText: widest, List: bound.ResultNodes.Int()})
+	w := newWalk(document, Profile{})
+	w.wide = true
 	s, err := w.compiled(document)
-	restricts := func(d Decision) bool { return !kinds[d.Kind].keeps }
-	if err != nil || w.loose || len(w.lost) > 0 || slices.ContainsFunc(w.decisions, restricts) {
+	if err != nil || w.narrows(mark{}) {
 		return nil, false
 	}
 	return s.Canonical(), true
 }
 
-// compiled narrows the whole document and proves by compiling that it fits.
+// compiled writes the whole document anew and proves by compiling that it fits.
 func (w *walk) compiled(document strictjson.Value) (*schema.Schema, error) {
 	s, bad := shape.Of(document, "")
 	var v strictjson.Value
@@ -123,6 +125,13 @@ func (w *walk) compiled(document strictjson.Value) (*schema.Schema, error) {
 	if bad != nil {
 		return nil, bad.Refusal
 	}
+	return w.compile(v)
+}
+
+func (w *walk) compile(v strictjson.Value) (*schema.Schema, error) {
+	if w.wide {
+		return schema.CompileOutput(v.Append(nil))
+	}
 	return schema.CompileNested(v.Append(nil))
 }
 
@@ -132,7 +141,8 @@ func refused(reason *schema.Refusal) Result { return Result{Outcome: Refused, Re
 type walk struct {
 	*shape.Reader
 	profile   Profile
-	loose     bool // the proposal demands what an upstream of draft-07 ignores
+	wide      bool // for an output: what cannot be expressed is left open
+	loose     int  // schemas that demand what an upstream of draft-07 ignores
 	decisions []Decision
 	lost      []Decision
 }
@@ -162,11 +172,20 @@ func (w *walk) lose(site, kind, from, to string) {
 }
 
 // mark remembers what is recorded, so that a failed attempt leaves no trace.
-type mark struct{ decisions, lost int }
+type mark struct{ decisions, lost, loose int }
 
-func (w *walk) mark() mark { return mark{len(w.decisions), len(w.lost)} }
+func (w *walk) mark() mark { return mark{len(w.decisions), len(w.lost), w.loose} }
 
-func (w *walk) back(m mark) { w.decisions, w.lost = w.decisions[:m.decisions], w.lost[:m.lost] }
+func (w *walk) back(m mark) {
+	w.decisions, w.lost, w.loose = w.decisions[:m.decisions], w.lost[:m.lost], m.loose
+}
+
+// narrows reports whether what was written since a mark accepts less than the
+// upstream's own schema does.
+func (w *walk) narrows(since mark) bool {
+	restricts := func(d Decision) bool { return !kinds[d.Kind].keeps }
+	return w.loose > since.loose || len(w.lost) > since.lost || slices.ContainsFunc(w.decisions[since.decisions:], restricts)
+}
 
 // refusalOf makes a refusal of what a lower package says.
 func refusalOf(err error) *schema.Refusal {

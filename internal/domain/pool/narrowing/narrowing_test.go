@@ -11,6 +11,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/narrowing"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/schema"
 )
 
 // story is a result as a person reads it.
@@ -461,29 +462,82 @@ func TestProfileKnowsLongTexts(t *testing.T) {
 }
 
 func TestProposeOutput(t *testing.T) {
+	open := func(members string) string { return `{"properties":{` + members + `},"type":"object"}` }
+	const untyped = `{"properties":{"a":{"type":"null"}}}`
 	for _, c := range []struct{ input, want string }{
+		// What the profile holds stays as it is.
 		{of(`"a":{"type":"null"}`), proposed(`"a":{"type":"null"}`)},
-		{of(`"a":{"type":"string","pattern":"x"},"b":{"type":"array","items":{"type":"number"}}`),
-			proposed(`"a":{"maxLength":131072,"type":"string"},"b":{"items":{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"number"},"maxItems":16384,"type":"array"}`)},
 		{`{"type":"array","items":{"type":"boolean"},"maxItems":2,"minItems":1}`, `{"items":{"type":"boolean"},"maxItems":2,"minItems":1,"type":"array"}`},
-		{`{"type":"string","minLength":200000}`, `{"maxLength":200000,"minLength":200000,"type":"string"}`},
-		{of(`"a":{"anyOf":[{"const":1},{"const":2}]}`), proposed(`"a":{"enum":[1,2],"type":"number"}`)},
-		{of(`"a":{"anyOf":[{"type":"string"},{"type":"null"}]}`), ""},
-		{of(`"a":{"type":["string","null"]}`), ""},
-		{of(`"a":{"type":"object"}`), ""},
+		{`{"type":"object","properties":{"a":{"type":"number"}}}`, open(`"a":{"type":"number"}`)},
+		{`{"type":"object"}`, `{"type":"object"}`},
+		// Rules that it does not hold are left out; no limit is added.
+		{of(`"a":{"type":"string","pattern":"x"},"b":{"type":"array","items":{"type":"number"},"uniqueItems":true}`),
+			proposed(`"a":{"type":"string"},"b":{"items":{"type":"number"},"type":"array"}`)},
+		{of(`"a":{"anyOf":[{"const":1},{"const":2}]},"b":{"type":"string","maxLength":1e400}`), proposed(`"a":{"enum":[1,2],"type":"number"},"b":{"type":"string"}`)},
+		{of(`"a":{"type":"number","minimum":-1e300,"maximum":0.1000000000000000055},"b":{"type":"integer","exclusiveMinimum":0,"minimum":-5,"exclusiveMaximum":1e16}`),
+			proposed(`"a":{"type":"number"},"b":{"minimum":0,"type":"integer"}`)},
+		// Objects stay as open as they are.
+		{of(`"a":{"type":"object","format":"x"},"b":{"type":"object","additionalProperties":{},"properties":{"c":{"type":"null"}}},"d":{"type":"object","additionalProperties":{"type":"null"}}`),
+			proposed(`"a":{"type":"object"},"b":` + open(`"c":{"type":"null"}`) + `,"d":{"type":"object"}`)},
+		// A member that it cannot describe is one of those that an open object may have.
+		{`{"type":"object","additionalProperties":false,"properties":{"a":{"type":["string","null"]},"b":{"type":"null"}},"required":["b","a"]}`,
+			`{"properties":{"b":{"type":"null"}},"required":["b"],"type":"object"}`},
+		{`{"type":"object","additionalProperties":false,"properties":{"a":{},"b":{"type":"null"}},"required":["b","a"]}`,
+			`{"properties":{"b":{"type":"null"}},"required":["b"],"type":"object"}`},
+		{`{"type":"object","properties":{"b":{"type":"null"}},"required":["b","a"],"format":"x"}`, `{"properties":{"b":{"type":"null"}},"required":["b"],"type":"object"}`},
+		{of(`"a":{"anyOf":[{"type":"string"},{"type":"null"}]}`), open(``)},
+		{of(`"a":{"enum":["a",["b"]]},"b":{"enum":["x",9007199254740993]},"c":{"const":1e400},"d":{"type":"boolean"}`), open(`"d":{"type":"boolean"}`)},
+		{of(`"a":{},"b":{"type":"array","items":{}},"c":{"type":"string","nullable":true},"d":{"not":{}},"__proto__":{"type":"null"}`), open(``)},
+		{of(`"a":{"type":"object","additionalProperties":false,"properties":{"b":{"type":["string","null"]}}}`), proposed(`"a":` + open(``))},
+		{`{"definitions":{"n":{"type":"object","properties":{"next":{"$ref":"#/definitions/n"}}}},` + of(`"a":{"$ref":"#/definitions/n"},"b":{"type":"null"}`)[1:],
+			open(`"b":{"type":"null"}`)},
 		{`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"s":{"type":"string"}},` +
-			of(`"a":{"$ref":"#/definitions/s","maxLength":2}`)[1:], ""},
-		{of(`"a":{"enum":["a",["b"]]}`), ""},
-		{of(`"a":{}`), ""},
-		{`{"type":"object","properties":{"a":{"type":"null"}}}`, ""},
-		{`{"type":"object","additionalProperties":true,"properties":{"a":{"type":"null"}}}`, ""},
+			of(`"a":{"$ref":"#/definitions/s","maxLength":2},"b":{"$ref":"#/definitions/s"}`)[1:],
+			`{"$schema":"http://json-schema.org/draft-07/schema#",` + open(`"b":{"type":"string"}`)[1:]},
+		// Nothing is said where the whole cannot be described.
+		{`{"type":["object","null"]}`, ""},
+		{`{"type":"array","items":{}}`, ""},
+		{`{"type":"object","patternProperties":{"a":{"type":"null"}},"additionalProperties":false}`, ""},
+		{`{"type":"object","properties":{"a":{"$ref":"https://example.invalid/s"}}}`, ""},
+		{untyped, ""},
 		{`{"additionalProperties":false}`, ""},
+		{`{}`, ""},
+		{`true`, ""},
 		{`{`, ""},
 	} {
 		got, ok := narrowing.ProposeOutput([]byte(c.input))
 		if string(got) != c.want || ok != (c.want != "") {
 			t.Errorf("%s\ngives %s, %v\nwant  %s", c.input, got, ok, c.want)
 		}
+	}
+}
+
+// Of 129 schemas one is too many, and so is a description of this size.
+func TestProposeOutputKeepsTheBounds(t *testing.T) {
+	object := func(n int) string {
+		var members []string
+		for i := range n {
+			members = append(members, fmt.Sprintf(`"p%d":{"type":"string","pattern":"a"}`, i))
+		}
+		return of(strings.Join(members, ","))
+	}
+	var members []string
+	for i := range 4 {
+		members = append(members, fmt.Sprintf(`"o%d":%s`, i, object(31)))
+	}
+	if _, ok := narrowing.ProposeOutput([]byte(of(strings.Join(members[:3], ",")))); !ok {
+		t.Error("97 schemas are too many")
+	}
+	if got, ok := narrowing.ProposeOutput([]byte(of(strings.Join(members, ",")))); ok {
+		t.Errorf("129 schemas give %s", got)
+	}
+	got, _ := narrowing.ProposeOutput([]byte(object(33)))
+	s, err := schema.CompileOutput(got)
+	if err != nil {
+		t.Fatalf("33 members give %s", got)
+	}
+	if err := s.Check(parse(t, `{"p0":"","p32":"","q":1}`)); err != nil {
+		t.Errorf("%s: %v", got, err)
 	}
 }
 

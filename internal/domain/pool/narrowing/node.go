@@ -30,7 +30,9 @@ func (w *walk) node(s shape.Shape, here spot) (strictjson.Value, *shape.Misfit) 
 
 // wroteOut decides about the references and lists of schemas that are gone.
 func (w *walk) wroteOut(f shape.Flat, here spot) {
-	w.loose = w.loose || f.Loose
+	if f.Loose {
+		w.loose++
+	}
 	for _, word := range f.Written {
 		if word.Name == "$ref" {
 			w.decide(here, KindInlineRef, word.Value.Text, "")

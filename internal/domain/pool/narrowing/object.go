@@ -1,6 +1,8 @@
 package narrowing
 
 import (
+	"slices"
+
 	"github.com/stewardhost/steward/internal/domain/pool/narrowing/shape"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/schema"
@@ -8,32 +10,38 @@ import (
 )
 
 // object closes an object and narrows its members. Optional members that cannot
-// be expressed are dropped.
+// be expressed are dropped; of an output all such members are, and it is open.
 func (w *walk) object(s shape.Shape, here spot) ([]strictjson.Member, *shape.Misfit) {
-	required, bad := requiredOf(s)
+	required, bad := w.requiredOf(s)
 	if bad != nil {
 		return nil, bad
 	}
-	if bad := w.close(s, here); bad != nil {
+	closed, bad := w.close(s, here)
+	if bad != nil {
 		return nil, bad
 	}
-	var members []strictjson.Member
+	var members, kept []strictjson.Member
 	if properties, ok := s.Get("properties"); ok {
-		kept, bad := w.properties(properties, required, here)
-		if bad != nil {
+		if kept, bad = w.properties(properties, required, here); bad != nil {
 			return nil, bad
 		}
+		closed = closed && (!w.wide || len(kept) == len(properties.Value.Members))
 		members = append(members, strictjson.Member{Name: "properties", Value: objectValue(kept)})
 	}
 	if r, ok := s.Get("required"); ok {
+		undescribed := func(name strictjson.Value) bool { _, ok := objectValue(kept).Get(name.Text); return !ok }
+		r.Value.Items = slices.DeleteFunc(slices.Clone(r.Value.Items), undescribed)
 		members = append(members, strictjson.Member{Name: "required", Value: r.Value})
 	}
-	return append(members, strictjson.Member{Name: "additionalProperties", Value: strictjson.Value{Kind: strictjson.Bool}}), nil
+	if closed {
+		members = append(members, strictjson.Member{Name: "additionalProperties", Value: strictjson.Value{Kind: strictjson.Bool}})
+	}
+	return members, nil
 }
 
 // requiredOf returns the names of the required members, each of which must be
 // one of the properties: a required member of any kind cannot be expressed.
-func requiredOf(s shape.Shape) (map[string]bool, *shape.Misfit) {
+func (w *walk) requiredOf(s shape.Shape) (map[string]bool, *shape.Misfit) {
 	names := make(map[string]bool)
 	r, ok := s.Get("required")
 	if !ok {
@@ -47,7 +55,7 @@ func requiredOf(s shape.Shape) (map[string]bool, *shape.Misfit) {
 		if item.Kind != strictjson.String || names[item.Text] {
 			return nil, shape.Unfit(r.At, "must be an array of names that stand once")
 		}
-		if _, ok := properties.Value.Get(item.Text); !ok {
+		if _, ok := properties.Value.Get(item.Text); !ok && !w.wide {
 			return nil, shape.Unfit(r.At, "demands "+clip(text(item))+", which the properties do not describe")
 		}
 		names[item.Text] = true
@@ -55,22 +63,23 @@ func requiredOf(s shape.Shape) (map[string]bool, *shape.Misfit) {
 	return names, nil
 }
 
-// close decides how an object gets rid of members that it does not name. One
-// that names none is a map, which says nothing once it is closed; only at the
-// root does that have a meaning: no arguments.
-func (w *walk) close(s shape.Shape, here spot) *shape.Misfit {
+// close decides how an object gets rid of members that it does not name; that of
+// an output keeps them. One that names none is a map, which says nothing once it
+// is closed; only at the root does that have a meaning: no arguments.
+func (w *walk) close(s shape.Shape, here spot) (closed bool, bad *shape.Misfit) {
 	properties, _ := s.Get("properties")
 	further, given := s.Get("additionalProperties")
-	closed := given && further.Value.Kind == strictjson.Bool && !further.Value.Bool
+	closed = given && further.Value.Kind == strictjson.Bool && !further.Value.Bool
 	open := given && !closed && (further.Value.Kind == strictjson.Bool || further.Value.Kind == strictjson.Object && len(further.Value.Members) == 0)
 	switch {
 	case properties.Name != "" && properties.Value.Kind != strictjson.Object:
-		return shape.Unfit(properties.At, "must be an object")
+		return false, shape.Unfit(properties.At, "must be an object")
 	case given && !open && !closed && further.Value.Kind != strictjson.Object:
-		return shape.Unfit(further.At, "is not a schema")
-	case closed:
+		return false, shape.Unfit(further.At, "is not a schema")
+	case closed, w.wide:
+		return closed, nil
 	case here.site != "" && len(properties.Value.Members) == 0:
-		return shape.Unfit(s.At, "is a map whose members have no fixed names")
+		return false, shape.Unfit(s.At, "is a map whose members have no fixed names")
 	case !given:
 		w.decide(here, KindCloseObject, "", "")
 	case open:
@@ -78,7 +87,7 @@ func (w *walk) close(s shape.Shape, here spot) *shape.Misfit {
 	default:
 		w.lose(here.site, KindCloseMap, text(further.Value), "")
 	}
-	return nil
+	return true, nil
 }
 
 func (w *walk) properties(properties shape.Word, required map[string]bool, here spot) ([]strictjson.Member, *shape.Misfit) {
@@ -98,20 +107,21 @@ func (w *walk) properties(properties shape.Word, required map[string]bool, here 
 		var bad *shape.Misfit
 		if optional := !required[m.Name]; optional && room == 0 {
 			bad = shape.Over(properties.At, bound.SchemaProperties)
-		} else if v, bad = w.property(m, at, spot{site, m.Name, here.depth + 1}); bad == nil {
+		} else if v, bad = w.property(m, at, spot{site, m.Name, here.depth + 1}); bad == nil && !(w.wide && w.narrows(before)) {
 			kept = append(kept, strictjson.Member{Name: m.Name, Value: v})
 			if optional {
 				room--
 			}
 			continue
 		}
-		if required[m.Name] || !bad.Droppable() {
+		if bad != nil && (required[m.Name] && !w.wide || !bad.Droppable()) {
 			return nil, bad
 		}
-		w.back(before)
-		w.lose(site, KindDropOptional, bad.Error(), "")
+		if w.back(before); !w.wide {
+			w.lose(site, KindDropOptional, bad.Error(), "")
+		}
 	}
-	if len(kept) == 0 && len(properties.Value.Members) > 0 && here.site != "" {
+	if len(kept) == 0 && len(properties.Value.Members) > 0 && here.site != "" && !w.wide {
 		return nil, shape.Unfit(properties.At, "has no member that can be expressed")
 	}
 	return kept, nil

@@ -108,7 +108,7 @@ func dedupe(list string) string {
 }
 
 func (w wild) scalar() string {
-	return w.pick(`"a"`, `"bb"`, `""`, "1", "1.0", "-2", "0.5", "3", "true", "false", "null")
+	return w.pick(`"a"`, `"bb"`, `""`, "1", "1.0", "-2", "0.5", "3", "9007199254740993", "0.1000000000000000055", "true", "false", "null")
 }
 
 // rules draws at least one rule about values of a type.
@@ -260,7 +260,7 @@ func TestOutputsAreWide(t *testing.T) {
 			return
 		}
 		proposed++
-		s, original, root := compile(t, raw), compileUpstream(t, input, nil), parse(t, input)
+		s, original, root := compileOutput(t, raw), compileUpstream(t, input, nil), parse(t, input)
 		for range 20 {
 			value := wild{t}.guess(root, root, 8)
 			if original.accepts(t, value) != nil {

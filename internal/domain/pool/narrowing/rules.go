@@ -40,8 +40,8 @@ var (
 	sizeOfArray = sizes{"minItems", "maxItems", KindMaxItems}
 )
 
-// size carries the limits of a size; limit is proposed where an upper one is
-// needed and there is none that the profile can hold.
+// size carries the limits of a size; limit is proposed where an input needs an
+// upper one and there is none that the profile can hold.
 func (w *walk) size(s shape.Shape, of sizes, limit int, needed bool, here spot) ([]strictjson.Member, *shape.Misfit) {
 	var members []strictjson.Member
 	least := int64(0)
@@ -54,7 +54,8 @@ func (w *walk) size(s shape.Shape, of sizes, limit int, needed bool, here spot) 
 		members = append(members, strictjson.Member{Name: of.least, Value: low.Value})
 	}
 	from, most := "", max(int64(limit), least)
-	if high, given := s.Get(of.most); given {
+	high, given := s.Get(of.most)
+	if given {
 		n, safe, ok := count(high.Value)
 		switch {
 		case !ok:
@@ -65,7 +66,8 @@ func (w *walk) size(s shape.Shape, of sizes, limit int, needed bool, here spot) 
 			return append(members, strictjson.Member{Name: of.most, Value: high.Value}), nil
 		}
 		from = high.Value.Text
-	} else if !needed {
+	}
+	if w.wide || !given && !needed {
 		return members, nil
 	}
 	w.decide(here, of.kind, from, number(most))
@@ -120,7 +122,8 @@ func (w *walk) bounds(s shape.Shape, t string, needed bool, here spot) ([]strict
 	return members, nil
 }
 
-// end finds one end of the range as an inclusive bound.
+// end finds one end of the range as an inclusive bound: of an input the nearest
+// inside, of an output the same number or none.
 func (w *walk) end(s shape.Shape, sd side, t string, needed bool, here spot) (strictjson.Value, bool, *shape.Misfit) {
 	in, hasIn := s.Get(sd.inclusive)
 	out, hasOut := s.Get(sd.exclusive)
@@ -130,7 +133,7 @@ func (w *walk) end(s shape.Shape, sd side, t string, needed bool, here spot) (st
 		}
 	}
 	if !hasIn && !hasOut {
-		if needed {
+		if needed = needed && !w.wide; needed {
 			w.decide(here, sd.kind, "", sd.farthest().Text)
 		}
 		return sd.farthest(), needed, nil
@@ -141,6 +144,9 @@ func (w *walk) end(s shape.Shape, sd side, t string, needed bool, here spot) (st
 		if !hasIn || tighter <= 0 {
 			limit, exclusive = out, true
 		}
+	}
+	if w.wide {
+		return limit.Value, exact(limit.Value), nil
 	}
 	v, bad := inside(limit, sd, t, exclusive)
 	if bad != nil {

@@ -40,7 +40,16 @@ func compile(t failer, raw []byte) *schema.Schema {
 	return s
 }
 
-// values draws values that fit a schema of the profile.
+func compileOutput(t failer, raw []byte) *schema.Schema {
+	t.Helper()
+	s, err := schema.CompileOutput(raw)
+	if err != nil {
+		t.Fatalf("%.200s: %v", raw, err)
+	}
+	return s
+}
+
+// values draws values that fit a schema of the profile, of either variant.
 type values struct{ *rand.Rand }
 
 func newValues(seed uint64) values { return values{rand.New(rand.NewPCG(seed, seed))} }
@@ -55,7 +64,7 @@ func (g values) draw(s strictjson.Value) string {
 	}
 	switch get("type").Text {
 	case "object":
-		return g.object(get("properties"), get("required"))
+		return g.object(get("properties"), get("required"), get("additionalProperties").Kind != strictjson.Bool)
 	case "array":
 		var items []string
 		for range g.size(get("minItems"), get("maxItems"), 3, 64) {
@@ -65,16 +74,33 @@ func (g values) draw(s strictjson.Value) string {
 	case "string":
 		return g.text(g.size(get("minLength"), get("maxLength"), 12, 40000))
 	case "integer":
-		return g.integer(get("minimum"), get("maximum"))
+		return g.unlimited(s, g.integer, "9007199254740993", "-1785432109876543210", "1e300", "1e400", "-10e-1")
 	case "number":
-		return g.number(get("minimum"), get("maximum"))
+		return g.unlimited(s, g.number, "9007199254740993", "-1e400", "0.1000000000000000055", "5e-400")
 	case "boolean":
 		return []string{"true", "false"}[g.IntN(2)]
 	}
 	return "null"
 }
 
-func (g values) object(properties, required strictjson.Value) string {
+// unlimited draws a number of a schema that has no limit from a list.
+func (g values) unlimited(s strictjson.Value, limited func(least, most strictjson.Value) string, numbers ...string) string {
+	least, low := s.Get("minimum")
+	most, high := s.Get("maximum")
+	one := numbers[g.IntN(len(numbers))]
+	d := strictjson.ParseDecimal(one)
+	switch {
+	case low && high:
+		return limited(least, most)
+	case low && d.Compare(strictjson.ParseDecimal(least.Text)) < 0:
+		return least.Text
+	case high && d.Compare(strictjson.ParseDecimal(most.Text)) > 0:
+		return most.Text
+	}
+	return one
+}
+
+func (g values) object(properties, required strictjson.Value, open bool) string {
 	var members []string
 	for _, m := range properties.Members {
 		needed := slices.ContainsFunc(required.Items, func(r strictjson.Value) bool { return r.Text == m.Name })
@@ -83,13 +109,19 @@ func (g values) object(properties, required strictjson.Value) string {
 			members = append(members, string(name.Append(nil))+":"+g.draw(m.Value))
 		}
 	}
+	if open && g.IntN(3) == 0 {
+		members = append(members, `" more ":[{"":1e400}]`)
+	}
 	g.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
 	return "{" + strings.Join(members, ",") + "}"
 }
 
 // size is mostly small, and now and then at one of its limits.
 func (g values) size(least, most strictjson.Value, usual, largest int) int {
-	low, high := 0, int(strictjson.ParseDecimal(most.Text).Floor())
+	low, high := 0, largest+1
+	if most.Text != "" {
+		high = int(strictjson.ParseDecimal(most.Text).Floor())
+	}
 	if least.Text != "" {
 		low = int(strictjson.ParseDecimal(least.Text).Floor())
 	}
