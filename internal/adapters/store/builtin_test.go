@@ -190,10 +190,12 @@ func TestAnAppReadsItselfOnly(t *testing.T) {
 			t.Fatal(row)
 		}
 	}
+	n.clock.step(time.Second)
 	_, out = n.ok(t, n.app, "@journal", "list", `{"limit":1}`, "")
 	if first := out["invocations"].([]any)[0].(map[string]any); out["next"] == nil || first["method"] != "list" || first["state"] != "succeeded" {
 		t.Fatalf("%v", out)
 	}
+	n.clock.step(time.Second)
 	_, out = n.ok(t, n.app, "@journal", "list", `{"before":"`+out["next"].(string)+`"}`, "")
 	oldest := out["invocations"].([]any)[0].(map[string]any)
 	if len(out["invocations"].([]any)) != 1 || oldest["tx"] != tx.String() || oldest["state"] != "dispatching" || oldest["effects"] != "uncertain" {

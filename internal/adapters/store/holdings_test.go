@@ -133,6 +133,36 @@ func TestADriftedMethodIsOffUntilItIsApprovedAndGrantedAnew(t *testing.T) {
 	n.holds(t)
 }
 
+// What the owner said is kept as evidence, under the owner.
+func TestConsentIsRecorded(t *testing.T) {
+	n := newNotes(t)
+	rows, err := n.raw(t).Query("SELECT kind, client FROM consents WHERE owner = $1 ORDER BY kind", n.owner.String())
+	must(t, err)
+	defer rows.Close()
+	var got [][2]string
+	for rows.Next() {
+		var r [2]string
+		must(t, rows.Scan(&r[0], &r[1]))
+		got = append(got, r)
+	}
+	same(t, got, [][2]string{{"activation", ""}, {"granting", n.app.Client.String()}})
+}
+
+// A row whose assignment has ended allows nothing.
+func TestARowRestsOnItsAssignment(t *testing.T) {
+	n := newNotes(t)
+	n.dispatch(t, n.call(t, n.tx(), `{}`))
+	n.tamper(t, "UPDATE assignments SET ended_at = 1")
+	n.tamper(t, "UPDATE owners SET changes = changes + 1")
+	_, err := n.Reserve(t.Context(), n.call(t, n.tx(), `{}`))
+	wantFault(t, err, fault.NeedsConsent)
+	rows, err := n.Grants(t.Context(), n.owner, n.app.Client)
+	must(t, err)
+	if rows[0].State != grant.NeedsConsent {
+		t.Fatalf("%+v", rows)
+	}
+}
+
 func TestMethodsReadBackAsTheyWereWritten(t *testing.T) {
 	n := newNotes(t)
 	r, err := n.Resource(t.Context(), n.owner, "notes")

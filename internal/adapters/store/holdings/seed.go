@@ -159,7 +159,7 @@ func offered(seed view.Seed, stored []resource.Kept) (changes []resource.Method)
 		if known && was.State == resource.Off {
 			m.State, m.Reason = was.State, was.Reason
 		}
-		if !known || was.Pin() != m.Pin() || was.Document != m.Document || was.State != m.State {
+		if !known || was.Document != m.Document || was.State != m.State {
 			changes = append(changes, m)
 		}
 	}

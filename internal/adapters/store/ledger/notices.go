@@ -10,14 +10,15 @@ import (
 	"github.com/stewardhost/steward/internal/ground/id"
 )
 
-// notices holds rows of the trail that nobody waits for. One lock guards all of
-// it; one goroutine writes, and whatever comes meanwhile goes with its next
+// notices holds rows of the trail that nobody waits for. One lock guards what is
+// gathered; one goroutine writes, and whatever comes meanwhile goes with its next
 // write. Of equal rows of one client a minute's first ones stand alone and the
 // rest is one row with a count (pool page, section 6).
 type notices struct {
 	ledger *Ledger
 	wake   chan struct{}
 	done   chan struct{}
+	flight sync.Mutex // held while rows are written, so that a flush waits for the one before
 
 	mu     sync.Mutex
 	closed bool
@@ -110,6 +111,8 @@ func (n *notices) serve() {
 
 // flush writes all rows and the counts of the minutes that are over, or of all.
 func (n *notices) flush(ctx context.Context, all bool) error {
+	n.flight.Lock()
+	defer n.flight.Unlock()
 	rows, lost := n.gather(all)
 	if len(rows) == 0 && lost == 0 {
 		return nil

@@ -47,8 +47,9 @@ const (
 		" LEFT JOIN grants g ON g.owner = o.owner AND g.client = $2 AND g.resource = $3 AND g.contract = $4 AND g.method = $5" +
 		joinAssignment + " WHERE o.owner = $1"
 
+	// Asked only where the row for the target itself lets nothing be seen.
 	holdsOther = "SELECT g.grant_id FROM grants g WHERE g.owner = $1 AND g.client = $2 AND g.resource = $3 AND g.state = 'active' " +
-		"AND (g.expires_at = 0 OR g.expires_at > $4) AND (g.contract <> $5 OR g.method <> $6) LIMIT 1"
+		"AND (g.expires_at = 0 OR g.expires_at > $4) LIMIT 1"
 )
 
 // CallsOfOwner is how many numbers of calls each owner has.
@@ -185,7 +186,7 @@ func (m *Memory) complete(tx *sqldb.Tx, p *presence, c authority.Caller, t invoc
 	}
 	var other string
 	var err error
-	s.HoldsOther, err = tx.One(holdsOther, []any{c.Owner.String(), c.Client.String(), t.Resource.String(), now.UnixMilli(), t.Contract, t.Method}, &other)
+	s.HoldsOther, err = tx.One(holdsOther, []any{c.Owner.String(), c.Client.String(), t.Resource.String(), now.UnixMilli()}, &other)
 	return s, err
 }
 
