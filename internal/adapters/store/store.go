@@ -56,7 +56,7 @@ type Store struct {
 
 // Open opens or creates the store in a folder and begins the node's next epoch.
 // Its faults are those of sqldb.Open, and Unavailable for a node file that cannot
-// be used.
+// be used, or whose database is gone.
 func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
@@ -69,11 +69,7 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	node, err := identity(filepath.Join(dir, nodeFile))
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	l, err := ledger.Begin(ctx, db, node, opt.Now)
+	l, err := begin(ctx, db, filepath.Join(dir, nodeFile), opt.Now)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -81,29 +77,49 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 	return &Store{holdings.New(l, memory), journal.New(l, memory), l}, nil
 }
 
-// identity reads the node's id, or mints one for a folder that has none. The
-// database's lock is held.
-func identity(path string) (id.Node, error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return mint(path)
-	}
+// begin starts the node's next epoch. A node without a file is a new one, and its
+// file is written only when the database knows it: a file beside a database that
+// no node has ever begun means that the database was lost, and with it what must
+// not be executed again.
+func begin(ctx context.Context, db *sqldb.DB, path string, now func() time.Time) (*ledger.Ledger, error) {
+	node, found, err := identity(path)
 	if err != nil {
-		return id.Node{}, noIdentity(err)
+		return nil, err
 	}
-	node, err := id.Parse[id.Node](strings.TrimSpace(string(text)))
-	if err != nil {
-		return id.Node{}, noIdentity(err)
+	if !found {
+		node = id.New[id.Node]()
 	}
-	return node, nil
+	l, err := ledger.Begin(ctx, db, node, found, now)
+	if err != nil || found {
+		return l, err
+	}
+	if err := keep(path, node); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
 }
 
-// mint writes a new id whole or not at all.
-func mint(path string) (id.Node, error) {
-	node := id.New[id.Node]()
+// identity reads the node's id, false for a folder that has none. The database's
+// lock is held.
+func identity(path string) (node id.Node, found bool, err error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return node, false, nil
+	}
+	if err != nil {
+		return node, false, noIdentity(err)
+	}
+	if node, err = id.Parse[id.Node](strings.TrimSpace(string(text))); err != nil {
+		return node, false, noIdentity(err)
+	}
+	return node, true, nil
+}
+
+// keep writes the id whole or not at all.
+func keep(path string, node id.Node) error {
 	file, err := os.CreateTemp(filepath.Dir(path), nodeFile+".*") // mode 0600
 	if err != nil {
-		return id.Node{}, noIdentity(err)
+		return noIdentity(err)
 	}
 	_, err = file.WriteString(node.String() + "\n")
 	err = errors.Join(err, file.Sync(), file.Close())
@@ -114,9 +130,9 @@ func mint(path string) (id.Node, error) {
 		err = syncFolder(filepath.Dir(path))
 	}
 	if err != nil {
-		return id.Node{}, errors.Join(noIdentity(err), os.Remove(file.Name()))
+		return errors.Join(noIdentity(err), os.Remove(file.Name()))
 	}
-	return node, nil
+	return nil
 }
 
 func syncFolder(dir string) error {

@@ -3,7 +3,9 @@ package store_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -259,10 +261,12 @@ func TestTamperingIsNamed(t *testing.T) {
 		"an epoch cut with its process":  {"DELETE FROM nodes WHERE epoch = 1", 2, 1, 0},
 		"the last row cut":               {"DELETE FROM audit WHERE entry = (SELECT MAX(entry) FROM audit)", 2, 0, 1},
 		"a row moved to a strange epoch": {"UPDATE audit SET entry = entry + 50 * 1099511627776 WHERE entry = (SELECT MAX(entry) FROM audit)", 2, 0, 1},
-		"a result edited":                {"UPDATE invocations SET result = x'7b7d' WHERE state = 'succeeded' AND told < " + second, 0, 0, 1},
-		"a state edited":                 {"UPDATE invocations SET state = 'failed' WHERE state = 'reconciled_succeeded'", 0, 0, 1},
-		"an unreadable call":             {"UPDATE invocations SET request = 'x' WHERE state = 'reconciled_succeeded'", 0, 0, 1},
-		"a reconciliation taken back": {"UPDATE invocations SET state = 'indeterminate', code = 'indeterminate', message = '', effects = 'uncertain', reconciled_by = '', " +
+		"a row added to an epoch that never began": {"INSERT INTO audit SELECT entry + 50 * 1099511627776, node, epoch, seq, at, owner, client, kind, subject, " +
+			"detail, count, prev, hash FROM audit WHERE epoch = 1 AND seq = 3", 2, 0, 0},
+		"a result edited":    {"UPDATE invocations SET result = x'7b7d' WHERE state = 'succeeded' AND told < " + second, 0, 0, 1},
+		"a state edited":     {"UPDATE invocations SET state = 'failed' WHERE state = 'reconciled_succeeded'", 0, 0, 1},
+		"an unreadable call": {"UPDATE invocations SET request = 'x' WHERE state = 'reconciled_succeeded'", 0, 0, 1},
+		"a reconciliation taken back": {"UPDATE invocations SET state = 'indeterminate', code = 'indeterminate', message = 'indeterminate', effects = 'uncertain', reconciled_by = '', " +
 			"reconciled_at = 0, told = (SELECT a.entry FROM audit a WHERE a.subject = invocation AND a.kind = 'call') WHERE state = 'reconciled_succeeded'", 0, 0, 1},
 		"a call dropped":         {"DELETE FROM invocations WHERE state = 'reconciled_succeeded'", 0, 0, 1},
 		"a call pinned by other": {"UPDATE invocations SET told = told - 1 WHERE state = 'succeeded' AND told > " + second, 0, 0, 2},
@@ -290,7 +294,9 @@ func TestTamperingIsNamed(t *testing.T) {
 func TestWritingOnDoesNotHealACutTrail(t *testing.T) {
 	n := history(t)
 	n.tamper(t, "DELETE FROM audit WHERE entry = (SELECT MAX(entry) FROM audit)")
-	n.ok(t, n.hand, "@items", "put", `{"key":"b","value":""}`, `{"absent":true}`)
+	for _, key := range []string{"b", "c", "d"} {
+		n.ok(t, n.hand, "@items", "put", `{"key":"`+key+`","value":""}`, `{"absent":true}`)
+	}
 	v, err := n.Verify(t.Context(), nil)
 	must(t, err)
 	if v.Break == nil || v.Break.Epoch != 2 {
@@ -351,6 +357,24 @@ func TestAFolderBelongsToOneProcessAndOneNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, os.WriteFile(filepath.Join(p.dir, "node"), []byte(id.New[id.Node]().String()), 0o600))
+	p.open(t)
+}
+
+// Whoever begins with an empty database executes what was executed before.
+func TestALostDatabaseIsNoNewOne(t *testing.T) {
+	p := newPool(t)
+	must(t, p.Close())
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(filepath.Join(p.dir, "steward.db"+suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // the refusal itself makes no difference
+		if _, err := store.Open(context.Background(), p.dir, store.Options{}); !fault.Is(err, fault.Unavailable) {
+			t.Fatal(err)
+		}
+	}
+	must(t, os.Remove(filepath.Join(p.dir, "node")))
 	p.open(t)
 }
 

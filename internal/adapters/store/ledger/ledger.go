@@ -43,8 +43,10 @@ const (
 
 // Begin starts the node's next epoch: all others are over, since only one
 // process can have the database open, and the trail's new chain is anchored in
-// the node's last one. The ledger owns the database from here on.
-func Begin(ctx context.Context, db *sqldb.DB, node id.Node, now func() time.Time) (*Ledger, error) {
+// the node's last one. A node that was here before is Unavailable where the
+// database has no chain at all: it is another one than the node's. The ledger owns
+// the database from here on.
+func Begin(ctx context.Context, db *sqldb.DB, node id.Node, before bool, now func() time.Time) (*Ledger, error) {
 	l := &Ledger{db: db, node: node, clock: &clock{wall: now}}
 	l.trail = &trail{node: node}
 	err := l.Write(ctx, func(tx *Tx) error {
@@ -52,12 +54,16 @@ func Begin(ctx context.Context, db *sqldb.DB, node id.Node, now func() time.Time
 		if err != nil {
 			return err
 		}
+		if before && newest == 0 {
+			return fault.New(fault.Unavailable, "the store's database is missing: its folder has a node's identity, and the database was never used; "+
+				"restore a backup, or remove the file node to begin with nothing")
+		}
 		tx.Now = l.clock.take()
-		before, err := lastOf(tx, node)
+		last, err := lastOf(tx, node)
 		if err != nil {
 			return err
 		}
-		l.epoch = before.Epoch + 1
+		l.epoch = last.Epoch + 1
 		l.trail.begin(newest+1, l.epoch)
 		if _, err := tx.Exec(endEpochs, tx.Now.UnixMilli()); err != nil {
 			return err
@@ -65,7 +71,7 @@ func Begin(ctx context.Context, db *sqldb.DB, node id.Node, now func() time.Time
 		if _, err := tx.Exec(beginEpoch, newest+1, node.String(), l.epoch, tx.Now.UnixMilli()); err != nil {
 			return err
 		}
-		_, err = tx.Audit(audit.Entry{Kind: audit.Anchor, Subject: node.String(), Detail: before.Hash.String()})
+		_, err = tx.Audit(audit.Entry{Kind: audit.Anchor, Subject: node.String(), Detail: last.Hash.String()})
 		return err
 	})
 	if err != nil {
