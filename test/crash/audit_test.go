@@ -39,27 +39,35 @@ func (s *stage) judge() string {
 // journal gives every row as its owner is shown it, one a line.
 func (s *stage) journal() []byte {
 	s.t.Helper()
+	raw, err := s.readJournal()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return raw
+}
+
+func (s *stage) readJournal() ([]byte, error) {
 	owner := s.owner()
 	defer owner.Close()
 	var out bytes.Buffer
 	for before := ""; ; {
 		page, err := cli.Call(s.t.Context(), owner, adminwire.JournalList, adminwire.ListJournal{Before: before})
 		if err != nil {
-			s.t.Fatal(err)
+			return nil, err
 		}
 		for _, listed := range page.Invocations {
 			row, err := cli.Call(s.t.Context(), owner, adminwire.JournalShow, adminwire.JournalRef{Invocation: listed.ID})
 			if err != nil {
-				s.t.Fatal(err)
+				return nil, err
 			}
 			raw, err := strictjson.Encode(row)
 			if err != nil {
-				s.t.Fatal(err)
+				return nil, err
 			}
 			out.Write(append(raw, '\n'))
 		}
 		if before = page.Next; before == "" {
-			return out.Bytes()
+			return out.Bytes(), nil
 		}
 	}
 }
