@@ -85,6 +85,9 @@ func up(ctx context.Context, o cli.UpOptions) error {
 	streams, endStreams := context.WithCancel(ctx)
 	quiet := make(chan struct{})
 	go func() { defer close(quiet); p.tools.Run(streams) }()
+	settled := make(chan struct{})
+	settling, endSettling := context.WithCancel(context.WithoutCancel(ctx))
+	go func() { defer close(settled); p.port.Run(settling) }()
 	o.Ready(cli.Doors{Listen: []string{base}})
 	select {
 	case <-ctx.Done():
@@ -96,7 +99,10 @@ func up(ctx context.Context, o cli.UpOptions) error {
 	<-quiet
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
-	return errors.Join(err, webServer.Shutdown(drain), localServer.Shutdown(drain))
+	err = errors.Join(err, webServer.Shutdown(drain), localServer.Shutdown(drain))
+	endSettling()
+	<-settled
+	return err
 }
 
 // notListening gives the reasons that a person can mend an exit code of their own.

@@ -29,6 +29,7 @@ func (e *execution) wait(ctx context.Context, exec Executor, found bool) invocat
 	}
 	row, err := e.port.journal.Mark(context.WithoutCancel(ctx), e.caller, authority.AttemptOf(e.row))
 	if err != nil {
+		e.owe(invocation.Event{Kind: invocation.Unreached, Detail: "the dispatch mark could not be written"})
 		return refusal(e.row.Tx, markFault(err))
 	}
 	e.row = row
@@ -86,22 +87,38 @@ func (e *execution) settlePanic(kind invocation.EventKind) {
 }
 
 // settle makes the outcome durable and gives the answer. If that fails, the
-// answer is a doubt and never a success (fault point FP18).
+// answer is a doubt and never a success (fault point FP18), and the outcome is
+// owed to the journal.
 func (e *execution) settle(ctx context.Context, ev invocation.Event) invocation.Answer {
 	ctx = context.WithoutCancel(ctx)
 	answer, err := e.port.journal.Settle(ctx, e.caller, e.outcome(ev, false))
 	if err != nil {
 		e.port.log.Error("outcome not durable", "invocation", e.row.ID.String(), "tx", e.row.Tx.String(), "err", err)
+		e.owe(ev)
 		return e.unknown()
 	}
 	_ = failpoint.Hit(failpoint.Settled) // nothing here can fail any more
 	return answer
 }
 
+// owe has the port settle the attempt as soon as the store takes it: first as the
+// doubt that the caller is told, so that the answer of the tx stays what it was,
+// then with what the executor really said.
+func (e *execution) owe(ev invocation.Event) {
+	if e.row.DispatchedAt.IsZero() {
+		e.port.unsettled.owe(debt{e.caller, []authority.Settle{e.outcome(ev, false)}})
+		return
+	}
+	doubt := authority.Settle{Attempt: authority.AttemptOf(e.row), Outcome: journalUnknown,
+		Verdict: invocation.Verdict{State: invocation.Indeterminate, Code: fault.Indeterminate, Effects: effect.Uncertain}}
+	e.port.unsettled.owe(debt{e.caller, []authority.Settle{doubt, e.outcome(ev, true)}})
+}
+
+var journalUnknown = invocation.Outcome{Code: fault.Indeterminate, Reason: "journal_unknown", Effects: effect.Uncertain}
+
 func (e *execution) unknown() invocation.Answer {
 	row := e.row
-	row.State = invocation.Indeterminate
-	row.Outcome = invocation.Outcome{Code: fault.Indeterminate, Reason: "journal_unknown", Effects: effect.Uncertain}
+	row.State, row.Outcome = invocation.Indeterminate, journalUnknown
 	if row.DispatchedAt.IsZero() {
 		return invocation.Refusal(row.Tx, fault.New(fault.Unavailable, "the journal could not be written"), effect.NotDispatched)
 	}
@@ -139,6 +156,8 @@ func publicText(ev invocation.Event, v invocation.Verdict) string {
 		return ""
 	case ev.Kind == invocation.ToolError:
 		return "the tool answered with an error; the result has its words"
+	case ev.Kind == invocation.Unanswerable:
+		return "the upstream answered in a way that this host cannot take up"
 	case v.Code == fault.UpstreamFailed:
 		return "the upstream was called and refused"
 	case v.Code == fault.Unavailable:

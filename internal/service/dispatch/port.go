@@ -82,12 +82,13 @@ type Port struct {
 	epoch     int64
 	log       *slog.Logger
 	known     *definitions
+	unsettled *unsettled
 }
 
 // New returns a port for one process of the host, named by node and epoch.
 func New(journal Journal, executors FindExecutor, node id.Node, epoch int64, log *slog.Logger) *Port {
 	return &Port{journal: journal, executors: executors, now: time.Now, node: node, epoch: epoch, log: log,
-		known: newDefinitions()}
+		known: newDefinitions(), unsettled: newUnsettled()}
 }
 
 // Call executes one request for a caller and returns what is durably known. It
@@ -128,6 +129,9 @@ func (p *Port) try(ctx context.Context, caller authority.Caller, r Request) (inv
 	}
 	if def.Method.Binding.Kind == resource.ByHost {
 		return p.journal.RunBuiltin(ctx, c, args, r.If)
+	}
+	if err := p.payDebts(ctx); err != nil {
+		return invocation.Answer{}, err
 	}
 	exec, found := p.executors(def.Method.Binding.Adapter)
 	c.Ready = found && exec.Ready()

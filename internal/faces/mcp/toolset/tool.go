@@ -75,7 +75,7 @@ func newTool(m view.Callable) *Tool {
 	}
 	t.listed[frame.Modern] = encode(out)
 	t.listed[frame.Legacy] = t.listed[frame.Modern]
-	if s, err := schema.CompileNested(m.Method.Output); len(m.Method.Output) > 0 && (err != nil || !s.IsObject()) {
+	if s, err := schema.CompileOutput(m.Method.Output); len(m.Method.Output) > 0 && (err != nil || !s.IsObject()) {
 		out.Output = nil // the older revisions know objects only
 		t.listed[frame.Legacy] = encode(out)
 	}

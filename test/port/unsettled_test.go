@@ -1,0 +1,158 @@
+// Package port_test holds the dispatch port against a store that fails at the
+// worst moments.
+package port_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stewardhost/steward/internal/adapters/store"
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/contract"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/ground/digest"
+	"github.com/stewardhost/steward/internal/ground/effect"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
+	"github.com/stewardhost/steward/internal/service/builtins"
+	"github.com/stewardhost/steward/internal/service/dispatch"
+)
+
+// journal is the real store behind a switch that makes settling fail.
+type journal struct {
+	*store.Store
+	mu   sync.Mutex
+	full bool
+}
+
+func (j *journal) fill(full bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.full = full
+}
+
+func (j *journal) Settle(ctx context.Context, c authority.Caller, s authority.Settle) (invocation.Answer, error) {
+	j.mu.Lock()
+	full := j.full
+	j.mu.Unlock()
+	if full {
+		return invocation.Answer{}, fault.New(fault.Unavailable, "no room").Because(errors.New("disk full"))
+	}
+	return j.Store.Settle(ctx, c, s)
+}
+
+// executor counts its calls and answers each the same way.
+type executor struct {
+	mu    sync.Mutex
+	calls int
+	event invocation.Event
+}
+
+func (e *executor) Ready() bool                { return true }
+func (e *executor) Open(context.Context) error { return nil }
+func (e *executor) Call(context.Context, string, []byte, func(invocation.Event)) invocation.Event {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.calls++
+	return e.event
+}
+
+type scene struct {
+	journal *journal
+	exec    *executor
+	port    *dispatch.Port
+	hand    authority.Caller
+	ref     dispatch.Reference
+}
+
+func newScene(t *testing.T, ev invocation.Event) *scene {
+	t.Helper()
+	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "home"), store.Options{})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
+	seeds, err := builtins.Seeds()
+	must(t, err)
+	owner, hand, err := s.EnsureOwner(t.Context(), "owner", seeds)
+	must(t, err)
+	adapter, which := id.New[id.Adapter](), id.New[id.Resource]()
+	must(t, s.AddAdapter(t.Context(), view.Adapter{Owner: owner, ID: adapter, Name: "up", Kind: "test", Configuration: []byte("{}"), State: view.Enabled},
+		resource.Row{ID: which, Owner: owner, Kind: resource.Connection, Label: "up", Adapter: adapter, Storage: resource.AtThirdParty,
+			Revision: id.New[id.Revision](), State: resource.Active}))
+	write, err := effect.SetOf(effect.Write)
+	must(t, err)
+	_, err = s.ApplyListing(t.Context(), owner, adapter, "up 1", "2025-11-25", []resource.Offer{{Tool: "act", Raw: []byte("{}"), Review: []byte("{}"),
+		Definition: contract.Method{Input: strictjson.Raw(`{"additionalProperties":false,"properties":{},"type":"object"}`), Effects: write, Errors: []fault.Code{}},
+		Binding:    resource.Binding{Kind: resource.ByMCP, Adapter: adapter, Tool: "act", Tooldef: digest.Of(digest.Definition, []byte("act"))}}})
+	must(t, err)
+	r, err := s.Resource(t.Context(), owner, which.String())
+	must(t, err)
+	_, err = s.Approve(t.Context(), owner, which, authority.Approve{Owner: owner, Shown: authority.ReviewDigest(r.Row, []resource.Method{r.Methods[0].Method}),
+		Choices: []authority.Choice{{Method: "act"}}, NewConsent: id.New[id.Consent](), NewRevision: id.New[id.Revision]()})
+	must(t, err)
+	sc := &scene{journal: &journal{Store: s}, exec: &executor{event: ev}, hand: authority.Caller{Owner: owner, Client: hand},
+		ref: dispatch.Reference{Resource: which.String(), Contract: r.Methods[0].Method.Contract, Method: "act"}}
+	sc.port = dispatch.New(sc.journal, func(id.Adapter) (dispatch.Executor, bool) { return sc.exec, true }, s.Node(), s.Epoch(), slog.New(slog.DiscardHandler))
+	return sc
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *scene) call(t *testing.T, tx id.Tx) invocation.Answer {
+	return s.port.Call(t.Context(), s.hand, dispatch.Request{Tx: tx, Ref: s.ref})
+}
+
+var answered = invocation.Event{Kind: invocation.Answered, Result: []byte(`{"content":[]}`)}
+
+// While the journal cannot take an outcome, the caller is told a doubt, nothing
+// equal runs, and afterwards the journal says what was told and then what was
+// true.
+func TestAnOutcomeThatCannotBeWrittenIsOwed(t *testing.T) {
+	for name, c := range map[string]struct {
+		event invocation.Event
+		after invocation.State
+	}{
+		"a clean answer ends the doubt":    {answered, invocation.ReconciledSucceeded},
+		"a failure leaves it to the owner": {invocation.Event{Kind: invocation.Rejected}, invocation.Indeterminate},
+		"a doubt stays one":                {invocation.Event{Kind: invocation.Broken}, invocation.Indeterminate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, c.event)
+			s.journal.fill(true)
+			tx := id.NewTx(time.Now())
+			told := s.call(t, tx)
+			if told.Status != invocation.InDoubt || told.Fault.Details["reason"] != "journal_unknown" || told.Effects != effect.Uncertain {
+				t.Fatalf("the caller is told %+v", told)
+			}
+			if again := s.call(t, id.NewTx(time.Now())); again.Fault == nil || again.Fault.Code != fault.Unavailable || s.exec.calls != 1 {
+				t.Errorf("an equal call meanwhile: %+v, %d dispatched", again, s.exec.calls)
+			}
+			s.journal.fill(false)
+			equal := s.call(t, id.NewTx(time.Now()))
+			row, err := s.journal.Invocation(t.Context(), s.hand.Owner, tx.String())
+			must(t, err)
+			if row.Row.State != c.after {
+				t.Errorf("the row is %s, want %s", row.Row.State, c.after)
+			}
+			held := equal.Fault != nil && equal.Fault.Code == fault.Conflict
+			if wantHeld := c.after == invocation.Indeterminate; held != wantHeld {
+				t.Errorf("afterwards an equal call gives %+v, held back is to be %v", equal, wantHeld)
+			}
+			if v, err := s.journal.Verify(t.Context(), nil); err != nil || v.Break != nil || len(v.Mismatches) > 0 {
+				t.Errorf("the trail: %+v, %v", v, err)
+			}
+		})
+	}
+}
