@@ -51,7 +51,7 @@ var settings = []struct{ name, value, readsAs string }{
 	{"synchronous", "FULL", "2"},
 	{"foreign_keys", "ON", "1"},
 	{"temp_store", "MEMORY", "2"},
-	{"cache_size", "-16384", "-16384"}, // KiB
+	{"cache_size", "-4096", "-4096"}, // KiB, of each connection; the system keeps the rest
 	{"wal_autocheckpoint", "0", "0"},   // see checkpoint
 	{"journal_size_limit", "67108864", "67108864"},
 	{"mmap_size", "0", "0"}, // an I/O error under a mapping is a signal, not an error
@@ -220,13 +220,23 @@ func reserveLog(path string) error {
 	if info.Size() > 0 || room < logReserve/16 {
 		return nil
 	}
-	if _, err := file.Write(make([]byte, room)); err != nil && !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) {
-		return err
+	zeros := make([]byte, logPiece)
+	for ; room > 0; room -= logPiece {
+		_, err := file.Write(zeros[:min(room, logPiece)])
+		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+			break
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return file.Sync()
 }
 
-const logReserve = 8 << 20
+const (
+	logReserve = 8 << 20
+	logPiece   = 256 << 10 // one write, so that a host does not keep the whole room in memory
+)
 
 // checkIntegrity walks the whole database.
 func checkIntegrity(ctx context.Context, conn *sql.Conn) error {
