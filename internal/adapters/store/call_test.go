@@ -69,12 +69,12 @@ func (n *notes) stored(t testing.TB, which id.Invocation) invocation.Row {
 	return v.Row
 }
 
-var comparable = cmpopts.EquateComparable(id.Tx{}, id.Invocation{}, id.Owner{}, id.Client{}, id.Resource{}, id.Grant{}, id.Revision{},
+var byEqual = cmpopts.EquateComparable(id.Tx{}, id.Invocation{}, id.Owner{}, id.Client{}, id.Resource{}, id.Grant{}, id.Revision{},
 	id.Node{}, id.Adapter{}, id.Consent{}, id.Assignment{}, id.Confirmation{}, digest.Digest{}, effect.Set{})
 
 func same(t testing.TB, got, want any) {
 	t.Helper()
-	if d := cmp.Diff(want, got, comparable, cmpopts.IgnoreUnexported(fault.Fault{})); d != "" {
+	if d := cmp.Diff(want, got, byEqual, cmpopts.IgnoreUnexported(fault.Fault{})); d != "" {
 		t.Fatalf("(-want +got)\n%s", d)
 	}
 }

@@ -145,6 +145,7 @@ func TestConsentIsRecorded(t *testing.T) {
 		must(t, rows.Scan(&r[0], &r[1]))
 		got = append(got, r)
 	}
+	must(t, rows.Err())
 	same(t, got, [][2]string{{"activation", ""}, {"granting", n.app.Client.String()}})
 }
 

@@ -195,8 +195,11 @@ func (m *model) confirm(a *modelApp, method, args string) decision {
 
 func TestTheStoreIsTheModel(t *testing.T) {
 	checks, steps := "200", "40"
-	if os.Getenv("STEWARD_MODEL") == "gate" {
+	switch {
+	case os.Getenv("STEWARD_MODEL") == "gate":
 		checks, steps = "1000", "100"
+	case testing.Short():
+		checks = "20"
 	}
 	must(t, flag.Set("rapid.checks", checks))
 	must(t, flag.Set("rapid.steps", steps))
@@ -568,14 +571,14 @@ func (m *model) reconcile(rt *rapid.T) {
 	to := map[authority.Statement]invocation.State{authority.Happened: invocation.ReconciledSucceeded, authority.DidNot: invocation.ReconciledFailed,
 		authority.CannotTell: invocation.Abandoned}[say]
 	row, err := m.p.Reconcile(rt.Context(), m.owner, r.invocation, say)
-	switch {
-	case r.state == invocation.Indeterminate:
+	switch r.state {
+	case invocation.Indeterminate:
 		ok(rt, err)
 		settled := r.settled
 		m.outcome(rt, r, to)
 		r.settled = settled
 		m.told["reconciled"]++
-	case r.state == to:
+	case to:
 		ok(rt, err)
 		if look(row.Answer()) != r.answer {
 			rt.Fatal("saying it again changed the answer")
@@ -620,10 +623,10 @@ func (m *model) answerQuestion(rt *rapid.T) {
 	yes := rapid.Bool().Draw(rt, "yes")
 	want := map[bool]confirmation.State{true: confirmation.Approved, false: confirmation.Denied}[yes]
 	_, err := m.p.DecideConfirmation(rt.Context(), m.owner, q.id, yes)
-	switch {
-	case q.state == want:
+	switch q.state {
+	case want:
 		ok(rt, err)
-	case q.state == confirmation.Open:
+	case confirmation.Open:
 		ok(rt, err)
 		q.state, q.decided = want, m.now()
 	default:

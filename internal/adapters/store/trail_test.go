@@ -389,6 +389,7 @@ func TestKindsOfTheTrailAreWritten(t *testing.T) {
 		must(t, rows.Scan(&k))
 		got[k] = true
 	}
+	must(t, rows.Err())
 	for _, k := range []audit.Kind{audit.Anchor, audit.Called, audit.Denied, audit.Reconciled, audit.Approved, audit.Granted, audit.AppAdded, audit.Imported} {
 		if !got[k] {
 			t.Errorf("no row says %s", k)

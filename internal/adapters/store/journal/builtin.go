@@ -16,7 +16,7 @@ import (
 )
 
 // operation is what one built-in method does inside the transaction of its call.
-// A refusal means that the request itself is wrong and leaves no row; every other
+// A fault means that the request itself is wrong and leaves no row; every other
 // way it ends is journalled.
 type operation func(tx *ledger.Tx, r run) (done, error)
 
@@ -33,7 +33,6 @@ type done struct {
 	version string // of the item that it found or made
 	wrote   bool
 	failed  *fault.Fault
-	refused *fault.Fault
 }
 
 type operationKey struct{ contract, method string }
@@ -67,9 +66,6 @@ func (j *Journal) RunBuiltin(ctx context.Context, c authority.Call, _, condition
 			return fault.New(fault.Unsupported, "this host has no such built-in method")
 		}
 		end, err := op(tx, run{c, d.Row, condition})
-		if err == nil && end.refused != nil {
-			err = end.refused
-		}
 		if err != nil {
 			return err
 		}

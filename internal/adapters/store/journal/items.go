@@ -125,10 +125,10 @@ func putItem(tx *ledger.Tx, r run) (done, error) {
 		return done{}, err
 	}
 	if err := item.Check(args.Key, args.Value); err != nil {
-		return done{refused: fault.From(err)}, nil
+		return done{}, err
 	}
 	end, _, err := meetCondition(tx, r, args.Key)
-	if err != nil || end.failed != nil || end.refused != nil {
+	if err != nil || end.failed != nil {
 		return end, err
 	}
 	version := r.row.ID.String()
@@ -145,7 +145,7 @@ func deleteItem(tx *ledger.Tx, r run) (done, error) {
 		return done{}, err
 	}
 	end, stored, err := meetCondition(tx, r, args.Key)
-	if err != nil || end.failed != nil || end.refused != nil {
+	if err != nil || end.failed != nil {
 		return end, err
 	}
 	if stored == nil {
@@ -163,7 +163,7 @@ func deleteItem(tx *ledger.Tx, r run) (done, error) {
 func meetCondition(tx *ledger.Tx, r run, key string) (done, *item.Item, error) {
 	condition, err := item.ParseCondition(r.condition, argsLimits)
 	if err != nil {
-		return done{refused: fault.From(err)}, nil, nil
+		return done{}, nil, err
 	}
 	stored, err := storedItem(tx, r, key)
 	if err != nil {

@@ -106,7 +106,7 @@ func listJournal(tx *ledger.Tx, r run) (done, error) {
 	if before == "" {
 		before = afterEveryTx
 	} else if _, err := id.Parse[id.Tx](before); err != nil {
-		return done{refused: fault.New(fault.InvalidArgs, `"before" is what the page before gave as next`)}, nil
+		return done{}, fault.New(fault.InvalidArgs, `"before" is what the page before gave as next`)
 	}
 	rows, err := tx.Query(ownCalls, r.row.Owner.String(), r.row.Client.String(), before, limit+1)
 	list, err := sqldb.Collect(rows, err, scanOwn)
@@ -128,7 +128,7 @@ func getJournal(tx *ledger.Tx, r run) (done, error) {
 	}
 	which, err := id.Parse[id.Tx](args.Tx)
 	if err != nil {
-		return done{refused: fault.New(fault.InvalidArgs, `"tx" is no tx`)}, nil
+		return done{}, fault.New(fault.InvalidArgs, `"tx" is no tx`)
 	}
 	rows, err := tx.Query(ownCall, r.row.Owner.String(), r.row.Client.String(), which.String())
 	list, err := sqldb.Collect(rows, err, scanOwn)
