@@ -52,7 +52,7 @@ var settings = []struct{ name, value, readsAs string }{
 	{"foreign_keys", "ON", "1"},
 	{"temp_store", "MEMORY", "2"},
 	{"cache_size", "-4096", "-4096"}, // KiB, of each connection; the system keeps the rest
-	{"wal_autocheckpoint", "0", "0"},   // see checkpoint
+	{"wal_autocheckpoint", "0", "0"}, // see checkpoint
 	{"journal_size_limit", "67108864", "67108864"},
 	{"mmap_size", "0", "0"}, // an I/O error under a mapping is a signal, not an error
 	{"trusted_schema", "OFF", "0"},
@@ -150,6 +150,12 @@ const (
 	full                     // no room; nothing was committed
 	fatal                    // durability or the file itself is in doubt
 )
+
+// failedIO reports whether an error is one of the disk.
+func failedIO(err error) bool {
+	var coded interface{ Code() int }
+	return errors.As(err, &coded) && coded.Code()&0xff == codes.SQLITE_IOERR
+}
 
 // judge reads the engine's error code. The flag duringCommit is true for COMMIT itself,
 // where everything that is not known to be clean leaves the outcome unknown.
