@@ -82,13 +82,13 @@ func (x *exchange) post() {
 
 // readBody takes at most bound.RequestBytes.
 func readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, text string) {
-	tooLarge := bound.RequestBytes.Exceeded()
 	room := min(max(r.ContentLength, 0), bound.RequestBytes.Max)
 	buf := bytes.NewBuffer(make([]byte, 0, room+bytes.MinRead))
 	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, bound.RequestBytes.Max))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
+		tooLarge := bound.RequestBytes.Exceeded()
 		return nil, tooLarge.Row().HTTP, tooLarge.Text
 	case err != nil:
 		return nil, http.StatusBadRequest, "the body could not be read"
