@@ -95,6 +95,10 @@ vuln: ## known vulnerabilities that the code reaches
 bench: build ## what it costs, beside what the machine does without it; BENCH has flags
 	go run ./bench $(BENCH)
 
-.PHONY: generate gate release-gate
-generate gate release-gate:
+.PHONY: generate
+generate: ## the reference pages from the tables in code; `make test` says when they are old
+	go test -run TestGeneratedPagesAreFresh -update .
+
+.PHONY: gate release-gate
+gate release-gate:
 	@echo "$@: not built yet"; exit 1

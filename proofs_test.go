@@ -1,0 +1,83 @@
+package steward_test
+
+// proofs is the table behind docs/reference/proof.md.
+var proofs = []proven{
+	{"I43", "allowed if and only if everything holds", at(authorityT, "TestACallIsAllowedOnlyIfEverythingHolds", storeT, "TestTheStoreIsTheModel"), "contributions of producers: not built"},
+	{"I44", "removing anything never allows more", at(storeT, "TestTheStoreIsTheModel"), ""},
+	{"I45", "nothing but the owner's command adds a row", at(storeT, "TestTheStoreIsTheModel"), "collections, preferences: not built"},
+	{"I46", "revocation is linearizable with checks", at(storeT, "TestNoDispatchAfterARevocation", crashT, "TestNoCallIsDispatchedAfterARevocation"), ""},
+	{"I47", "recorded answers pass the same check", at(authorityT, "TestARecordedAnswerNeedsLiveAuthority", storeT, "TestAuthorityIsLookedAtAgainWhenTheAnswerIsGiven", doorsT, "TestTranscripts"), ""},
+	{"I48", "unknown effects deny", at(authorityT, "TestACallIsAllowedOnlyIfEverythingHolds"), ""},
+	{"I49", "a confirmation is for one input, once, five minutes, over restarts", at(authorityT, "TestACallIsAllowedOnlyIfEverythingHolds", storeT, "TestTheStoreIsTheModel"), ""},
+	{"I51", "absent and not yours look the same", at(doorsT, "TestUnknownAndUnseenAreTheSameBytes", storeT, "TestAbsentAndInvisibleLookAlike", authorityT, "TestAbsentAndForeignAreTheSame", mcpdoorT, "TestGuessedNamesReachNobody"), ""},
+	{"I52", "one digest for a tx", at(doorsT, "TestTranscripts", storeT, "TestTheStoreIsTheModel"), ""},
+	{"I53", "at most one dispatch for a row", at(invocationT, "TestMovesNeverLoseAnOutcomeNorDispatchTwice", storeT, "TestTheStoreIsTheModel", crashT, "TestKilledAtRandomNothingIsLostOrDoubled"), "restores: not built"},
+	{"I54", "the mark is durable before the dispatch", at(crashT, "TestEveryFaultPointTellsTheTruthAfterwards"), ""},
+	{"I55", "a final reply is durable and stays the same bytes", at(doorsT, "TestRecordedAnswersAreTheSameBytes", crashT, "TestEveryFaultPointTellsTheTruthAfterwards", crashT, "TestKilledAtRandomNothingIsLostOrDoubled"), ""},
+	{"I56", "settled rows change by reconciliation only", at(invocationT, "TestMovesNeverLoseAnOutcomeNorDispatchTwice", authorityT, "TestEveryStateMeetsEveryCommand", storeT, "TestAnAttemptIsSettledOnce"), ""},
+	{"I57", "a dead process leaves no row open behind an open door", at(storeT, "TestADeadProcessesCallsAreClassified", storeT, "TestManyLeftBehindAreClassifiedInBatches", crashT, "TestKilledAtRandomNothingIsLostOrDoubled"), ""},
+	{"I58", "nothing causes a second dispatch", at(upstreamT, "TestEvents", upstreamT, "TestGivingUp", crashT, "TestOneTxManyTimesAtOnceHasOneEffect"), ""},
+	{"I59", "not dispatched means that no byte went out", at(doorsT, "TestTranscripts", upstreamT, "TestCallThatMustNotGoOutIsUnreached", crashT, "TestKilledAtRandomNothingIsLostOrDoubled"), ""},
+	{"I60", "an unknown tx outside its age is refused", at(storeT, "TestTheAgeOfATxIsBounded", authorityT, "TestACallIsAllowedOnlyIfEverythingHolds"), ""},
+	{"I62", "an unknown journal write acknowledges nothing", at(portT, "TestAnOutcomeThatCannotBeWrittenIsOwed"), ""},
+	{"I63", "every attempt has an audit row, and the chain verifies", at(doorsT, "TestEveryAttemptHasOneAuditRow", storeT, "TestEveryAttemptHasOneRowInTheTrail", storeT, "TestTamperingIsNamed", auditT, "TestTheChainNamesTheFirstRowThatDoesNotHold"), ""},
+	{"I64", "effects get better by reconciliation only", at(authorityT, "TestEveryStateMeetsEveryCommand", storeT, "TestTheStoreIsTheModel"), ""},
+	{"I65", "parallel sends of a tx see one outcome", at(doorsT, "TestParallelSendsAreOneExecution", storeT, "TestParallelSendsOfOneTxDispatchOnce", crashT, "TestOneTxManyTimesAtOnceHasOneEffect"), ""},
+	{"FP1 to FP8", "killed, failed, hung or panicking at each point", at(crashT, "TestEveryFaultPointTellsTheTruthAfterwards"), "struck at /rpc/v1; /mcp shares every point but the last"},
+	{"FP16", "a migration half done", at(sqldbT, "TestMigrations"), ""},
+	{"FF1, FF2", "tools of one name are two", at(mcpdoorT, "TestToolsOfOneNameAreTwo", resourceT, "TestMergeGivesSafeDistinctIDsThatStay"), ""},
+	{"FF6, FF7", "names are safe, distinct and stable, the exact one goes out", at(projectionT, "TestNamesStay", upstreamT, "TestArgumentsGoOutAsTheyAre"), ""},
+	{"FF9", "one resource of two capsules", nil, "the bus is not built"},
+	{"FF11, FF12", "schemas are shown as approved, and refused visibly where they do not fit", at(narrowingT, "TestPropose", toolsetT, "TestSchemasAreShownAsApproved", importerT, "FuzzListing"), ""},
+	{"FF13", "what is withheld of a tool is listed", at(importerT, "TestAToolThatCannotBeImportedIsShownWithTheReason"), ""},
+	{"FF15 to FF17", "arguments and results keep their bytes", at(mcpdoorT, "TestArgumentsAndResultsKeepTheirBytes", upstreamT, "TestArgumentsGoOutAsTheyAre", invocationT, "TestShapeKeepsBytesAndHoldsStructuredContentToTheSchema"), ""},
+	{"FF18", "a failing upstream ends no session", at(mcpdoorT, "TestFailuresKeepTheSession"), ""},
+	{"FF20", "a large result is whole or refused", at(mcpdoorT, "TestALargeResultIsWhole"), ""},
+	{"FF24, FF30 to FF32, FF35", "a dying, deaf or slow child", at(upstreamT, "TestEvents"), ""},
+	{"FF41, FF43", "all pages or none", at(upstreamT, "TestListGivesAllOrAFault"), ""},
+	{"FF75, FF76", "every change of a tool is drift, and no spelling is", at(importerT, "TestTheDigestPinsTheWholeToolAndNothingOfItsSpelling", resourceT, "TestMergeTurnsOffWhatDriftedAndNothingElse"), ""},
+	{"FF79, A9", "hidden characters are seen", at(resourceT, "TestHiddenCharactersAreSeen", importerT, "TestModelsAreToldWhatTheOwnerSaw"), ""},
+	{"FF81", "a filtered tool cannot be called by name", at(mcpdoorT, "TestGuessedNamesReachNobody"), ""},
+	{"FF82, FF83", "revoked and disconnected at once", at(mcpdoorT, "TestFromGrantToDisconnection"), ""},
+	{"FF85", "exactly one audit row for each kind of attempt", at(doorsT, "TestEveryAttemptHasOneAuditRow"), ""},
+	{"FF102", "killed at six points, the effect happens at most once", at(crashT, "TestEveryFaultPointTellsTheTruthAfterwards", crashT, "TestKilledAtRandomNothingIsLostOrDoubled"), ""},
+	{"FF103", "a tx belongs to one app and one request", at(crashT, "TestOneTxOfTwoAppsIsTwoCalls", doorsT, "TestTranscripts"), ""},
+	{"A4", "doors do not interchange", at(doorsT, "TestTranscripts", authorityT, "TestACallIsAllowedOnlyIfEverythingHolds"), ""},
+	{"A20", "revocation races", at(crashT, "TestNoCallIsDispatchedAfterARevocation"), ""},
+	{"A25, A26", "smuggled documents and colliding numbers", at(strictjsonT, "TestSmuggledDocumentsAreRefused", strictjsonT, "TestCanonicalForms"), ""},
+	{"A28", "an equal call after a doubt is held back", at(authorityT, "TestACallIsAllowedOnlyIfEverythingHolds", doorsT, "TestTranscripts", portT, "TestAnOutcomeThatCannotBeWrittenIsOwed"), ""},
+	{"A31", "a moved clock revives nothing", at(storeT, "TestTheClockNeverGoesBehindWhatIsStored"), ""},
+	{"A57", "foreign hosts and pages do not get through", at(guardT, "TestOnlyOwnNamesAndPagesGetThrough"), ""},
+	{"A76", "sealed columns", at(vaultT, "TestASealedValueOpensInItsPlaceOnly"), "the store does not seal yet"},
+	{"A77", "logs tell no secret", at(doorsT, "TestLogsTellNoSecret"), ""},
+	{"A78", "an edited trail is named", at(storeT, "TestTamperingIsNamed"), ""},
+}
+
+const (
+	authorityT  = "internal/domain/pool/authority"
+	auditT      = "internal/domain/pool/audit"
+	invocationT = "internal/domain/pool/invocation"
+	narrowingT  = "internal/domain/pool/narrowing"
+	projectionT = "internal/domain/pool/projection"
+	resourceT   = "internal/domain/pool/resource"
+	strictjsonT = "internal/ground/strictjson"
+	sqldbT      = "internal/means/sqldb"
+	vaultT      = "internal/means/vault"
+	storeT      = "internal/adapters/store"
+	upstreamT   = "internal/adapters/mcpupstream"
+	importerT   = "internal/service/importer"
+	toolsetT    = "internal/faces/mcp/toolset"
+	guardT      = "internal/faces/httpguard"
+	crashT      = "test/crash"
+	doorsT      = "test/doors"
+	mcpdoorT    = "test/mcpdoor"
+	portT       = "test/port"
+)
+
+// at reads its words as folders, each followed by a test in it.
+func at(words ...string) (tests []string) {
+	for i := 0; i+1 < len(words); i += 2 {
+		tests = append(tests, words[i]+" "+words[i+1])
+	}
+	return tests
+}
