@@ -52,11 +52,11 @@ func takeOver(ctx context.Context, path string, s *session) error {
 	}
 	if fenced {
 		if err := checkIntegrity(ctx, s.conn); err != nil {
-			return unusable("it is damaged since its last failure; restore a backup", fmt.Errorf("%w; %s", err, note))
+			return damaged("it is damaged since its last failure; restore a backup", fmt.Errorf("%w; %s", err, note))
 		}
 	}
 	if _, err := runCheckpoint(s.conn, checkpointFinal); judge(err, false) == fatal {
-		return unusable("what its last process wrote cannot be recovered", err)
+		return unreadable("what its last process wrote cannot be recovered", err)
 	}
 	if err := s.control(beginWrite); err != nil {
 		return unusable("another program holds its write lock", err)

@@ -91,6 +91,9 @@ func TestDamageFoundAfterAFenceRefuses(t *testing.T) {
 	}
 	_, err := Open(t.Context(), path, noteTree, Options{})
 	wantFault(t, err, fault.Unavailable)
+	if !errors.Is(err, ErrDamaged) {
+		t.Error(errors.Unwrap(err))
+	}
 	if _, err := os.Stat(path + fenceSuffix); err != nil {
 		t.Errorf("the note must stay: %v", err)
 	}
@@ -119,6 +122,9 @@ func TestDamageMetOnTheWayFences(t *testing.T) {
 	})
 	wantFault(t, err, fault.Internal)
 	wantFault(t, db.Fenced(), fault.Unavailable)
+	if !errors.Is(err, ErrDamaged) || !errors.Is(db.Fenced(), ErrDamaged) {
+		t.Errorf("%v; %v", errors.Unwrap(err), db.Fenced())
+	}
 	wantFault(t, db.Close(), fault.Unavailable)
 }
 

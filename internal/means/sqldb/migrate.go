@@ -37,7 +37,7 @@ func migrate(ctx context.Context, s *session, list []migration.Migration, at sea
 	if err := applyAll(ctx, s, missing, fresh, at); err != nil {
 		// If the engine has rolled back by itself, it refuses to do it again.
 		_ = s.control(rollback)
-		return unusable("its schema cannot be brought up to date", err)
+		return unreadable("its schema cannot be brought up to date", err)
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func readApplied(ctx context.Context, conn *sql.Conn) (applied []migration.Migra
 		return name, err
 	})
 	if err != nil {
-		return nil, false, unusable("it is not a database or is damaged", err)
+		return nil, false, unreadable("its tables cannot be read", err)
 	}
 	if len(tables) == 0 {
 		return nil, true, nil
@@ -63,8 +63,11 @@ func readApplied(ctx context.Context, conn *sql.Conn) (applied []migration.Migra
 	if err == nil && len(applied) == 0 {
 		err = errors.New("schema_version is empty")
 	}
+	if judge(err, false) == harmless && err != nil {
+		return nil, false, damaged("it is not a database of a steward", err)
+	}
 	if err != nil {
-		return nil, false, unusable("it is not a database of a steward", err)
+		return nil, false, unreadable("its migrations cannot be read", err)
 	}
 	return applied, false, nil
 }

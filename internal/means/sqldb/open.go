@@ -3,6 +3,7 @@ package sqldb
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 
@@ -15,7 +16,8 @@ import (
 // the migrations, files NNNN_name.sql at the root of the given tree, counted
 // from 0001 without a gap. It refuses with Conflict a file that another process
 // has open, that a newer steward wrote, or whose applied migrations were edited,
-// and with Unavailable one that it cannot use. The file is made with mode 0600
+// and with Unavailable one that it cannot use, because it is damaged, unsafe, or the
+// disk is full or fails. The file is made with mode 0600
 // and a missing folder with 0700; modes of existing ones are checked.
 func Open(ctx context.Context, path string, migrations fs.FS, opt Options) (*DB, error) {
 	return open(ctx, path, migrations, opt, seams{})
@@ -121,17 +123,35 @@ func closeAll(sessions []*session) {
 func openSession(ctx context.Context, pool *sql.DB, count *counters, readOnly bool) (*session, error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
-		return nil, unusable("it is damaged or cannot be opened", err)
+		return nil, unreadable("its file cannot be read", err)
 	}
 	if err := readBack(ctx, conn, readOnly); err != nil {
 		_ = conn.Close()
-		return nil, unusable("a setting does not hold", err)
+		return nil, unreadable("a setting does not hold", err)
 	}
 	s := &session{conn: conn, cache: map[string]*prepared{}, statements: &count.writeStatements}
 	if readOnly {
 		s.statements = &count.readStatements
 	}
 	return s, nil
+}
+
+// unreadable is the fault of an error of the engine while it opens the file: what
+// it says of the file itself is damage, what it says of the disk is not.
+func unreadable(why string, err error) *fault.Fault {
+	switch judge(err, false) {
+	case full:
+		return noRoom(err)
+	case fatal:
+		if !failedIO(err) {
+			return damaged("it is damaged or no database; restore a backup", err)
+		}
+	}
+	return unusable(why, err)
+}
+
+func damaged(why string, err error) *fault.Fault {
+	return unusable(why, fmt.Errorf("%w: %w", ErrDamaged, err))
 }
 
 // unusable is the fault of a file that cannot be opened.

@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	codes "modernc.org/sqlite/lib"
 
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
@@ -124,8 +125,29 @@ func TestWhatIsNoStoreIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Open(t.Context(), path, noteTree, Options{})
-		if !fault.Is(err, fault.Unavailable) {
-			t.Errorf("%s: %v", name, err)
+		if !fault.Is(err, fault.Unavailable) || !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v: %v", name, err, errors.Unwrap(err))
+		}
+	}
+}
+
+// Whoever is told that a file is damaged must not find that the disk was full.
+func TestTroubleOfTheDiskIsNoDamage(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  error
+		want bool
+	}{
+		{"a page that is not what it should be", coded(codes.SQLITE_CORRUPT), true},
+		{"no database", coded(codes.SQLITE_NOTADB), true},
+		{"a full disk", coded(codes.SQLITE_FULL), false},
+		{"a read that fails", coded(codes.SQLITE_IOERR_READ), false},
+		{"a file that does not open", coded(codes.SQLITE_CANTOPEN), false},
+		{"somebody who writes", coded(codes.SQLITE_BUSY), false},
+	} {
+		f := unreadable("it cannot be read", c.err)
+		if got := errors.Is(f, ErrDamaged); got != c.want || f.Code != fault.Unavailable {
+			t.Errorf("%s: damaged %v, %v", c.name, got, f)
 		}
 	}
 }

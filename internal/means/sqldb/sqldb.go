@@ -21,7 +21,8 @@
 // The queue, a batch, the read connections and the prepared statements of a
 // connection are bounded by Options and constants. A DB is safe for concurrent
 // use; a Tx is not. Faults are those of the pool wing; the causes ErrNewer,
-// ErrChanged, ErrLocked and ErrUnknown can be asked for with errors.Is.
+// ErrChanged, ErrLocked, ErrUnsafe, ErrDamaged and ErrUnknown can be asked for with
+// errors.Is.
 package sqldb
 
 import (
@@ -60,6 +61,12 @@ var (
 	ErrNewer   = migration.ErrNewer
 	ErrChanged = migration.ErrChanged
 	ErrLocked  = lockedfile.ErrHeld
+	ErrUnsafe  = lockedfile.ErrUnsafe
+
+	// ErrDamaged is under the fault of Open for a file that is no database, or not a
+	// whole one, or not a steward's, and under the fault of whoever meets the damage
+	// later. Time does not mend it.
+	ErrDamaged = errors.New("the database is damaged")
 
 	// ErrUnknown is under the fault of a job whose commit failed in such a way
 	// that the job may or may not be in the database after the next start

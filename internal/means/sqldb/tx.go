@@ -191,6 +191,10 @@ func statementFault(query string, err error) *fault.Fault {
 		return noRoom(cause)
 	case busy:
 		return fault.New(fault.Unavailable, "the store is in use by another program").Because(cause)
+	case fatal:
+		if !failedIO(err) {
+			cause = fmt.Errorf("%w: %w", ErrDamaged, cause)
+		}
 	}
 	return fault.From(cause)
 }

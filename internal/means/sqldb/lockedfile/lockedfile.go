@@ -7,7 +7,7 @@
 // goes with the process; an opener waits a second for a process that is going.
 // It does not open the file itself and keeps no descriptor of it. Faults:
 // Conflict, with ErrHeld under it, for a file that is open elsewhere; Unavailable
-// for one that cannot be used.
+// for one that cannot be used, with ErrUnsafe under it where others could touch it.
 package lockedfile
 
 import (
@@ -24,8 +24,15 @@ import (
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
-// ErrHeld is the cause of Conflict.
-var ErrHeld = errors.New("another steward has this store open")
+var (
+	// ErrHeld is the cause of Conflict.
+	ErrHeld = errors.New("another steward has this store open")
+
+	// ErrUnsafe is under the fault of a folder or a file that is another user's, that
+	// others may change or read, or that is no plain file. Nothing but its owner can
+	// mend it.
+	ErrUnsafe = errors.New("others could touch the store")
+)
 
 // Lock is held from Take to Release.
 type Lock struct{ file *os.File }
@@ -43,7 +50,7 @@ func Take(path string, companions ...string) (*Lock, error) {
 		return nil, unusable("its folder cannot be read", err)
 	}
 	if info.Mode().Perm()&0o022 != 0 || !ours(info) {
-		return nil, unusable(fmt.Sprintf("its folder %s belongs to or can be changed by others", folder), errors.New(info.Mode().String()))
+		return nil, unsafe(fmt.Sprintf("its folder %s belongs to or can be changed by others; it must be this user's, with mode 0700", folder), info)
 	}
 	lock, err := takeLock(path + ".lock")
 	if err != nil {
@@ -88,7 +95,7 @@ func makeFile(path string, companions []string) error {
 			return unusable("its file cannot be read", err)
 		}
 		if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || !ours(info) {
-			return unusable(fmt.Sprintf("%s must be a file of this user with mode 0600", name), errors.New(info.Mode().String()))
+			return unsafe(fmt.Sprintf("%s must be a file of this user with mode 0600", name), info)
 		}
 	}
 	return nil
@@ -110,6 +117,9 @@ func syncFolder(folder string) error {
 
 func takeLock(path string) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, unusable(path+" is a link", fmt.Errorf("%w: %w", ErrUnsafe, err))
+	}
 	if err != nil {
 		return nil, unusable("its lock cannot be made", err)
 	}
@@ -147,4 +157,8 @@ func (l *Lock) Release() error { return l.file.Close() }
 // unusable is the fault of files that cannot be used.
 func unusable(why string, err error) *fault.Fault {
 	return fault.Newf(fault.Unavailable, "the store cannot be opened: %s", why).Because(err)
+}
+
+func unsafe(why string, info fs.FileInfo) *fault.Fault {
+	return unusable(why, fmt.Errorf("%w: %s", ErrUnsafe, info.Mode()))
 }

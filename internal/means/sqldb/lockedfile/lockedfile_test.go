@@ -82,6 +82,17 @@ func TestRefusalHoldsNothing(t *testing.T) {
 	release(t, take(t, path))
 }
 
+// What is only in the way is no danger.
+func TestAFileForAFolderIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "file")
+	if err := os.WriteFile(filepath.Dir(path), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Take(path); !fault.Is(err, fault.Unavailable) || errors.Is(err, ErrUnsafe) {
+		t.Errorf("%v: %v", err, errors.Unwrap(err))
+	}
+}
+
 func TestWhatOthersCouldTouchIsRefused(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"a file that others may read": func(path string) error { return os.Chmod(path, 0o640) },
@@ -93,17 +104,14 @@ func TestWhatOthersCouldTouchIsRefused(t *testing.T) {
 		"a link for a log":              func(path string) error { return os.Symlink(path, path+"-log") },
 		"a link for a lock":             func(path string) error { return errors.Join(os.Remove(path+".lock"), os.Symlink(path, path+".lock")) },
 		"a folder for a file":           func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
-		"a file for a folder": func(path string) error {
-			return errors.Join(os.RemoveAll(filepath.Dir(path)), os.WriteFile(filepath.Dir(path), nil, 0o600))
-		},
 	} {
 		path := filepath.Join(t.TempDir(), "a", "file")
 		release(t, take(t, path))
 		if err := spoil(path); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Take(path, "-log"); !fault.Is(err, fault.Unavailable) {
-			t.Errorf("%s: %v", name, err)
+		if _, err := Take(path, "-log"); !fault.Is(err, fault.Unavailable) || !errors.Is(err, ErrUnsafe) {
+			t.Errorf("%s: %v: %v", name, err, errors.Unwrap(err))
 		}
 	}
 }
