@@ -3,7 +3,6 @@ package meter
 import (
 	"os"
 	"path/filepath"
-	"time"
 )
 
 const diskPage = 4096
@@ -65,23 +64,4 @@ func copyFile(to, from string, mode os.FileMode) error {
 		return err
 	}
 	return out.Close()
-}
-
-// Within looks every few milliseconds until look is content, and gives its last
-// error when the time is over.
-func Within(limit time.Duration, look func() error) error {
-	over := time.After(limit)
-	again := time.NewTicker(time.Millisecond)
-	defer again.Stop()
-	for {
-		err := look()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-over:
-			return err
-		case <-again.C:
-		}
-	}
 }
