@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -40,6 +41,16 @@ func (f *fence) raise(what string, cause error) *fault.Fault {
 
 func (f *fence) fault() *fault.Fault { return f.cause.Load() }
 
+// syncFolder makes the log's name durable. The engine does so too, and drops the
+// error.
+func syncFolder(folder string) error {
+	d, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
 // takeOver readies what the last process left. If that has put up its fence, the
 // whole database is checked. In any case the log is brought into the main file:
 // after a failed fsync the kernel shows pages of the log that are not on the
@@ -61,7 +72,7 @@ func takeOver(ctx context.Context, path string, s *session) error {
 	if err := s.control(beginWrite); err != nil {
 		return unusable("another program holds its write lock", err)
 	}
-	if err := errors.Join(reserveLog(path), s.control(rollback)); err != nil {
+	if err := errors.Join(reserveLog(path), syncFolder(filepath.Dir(path)), s.control(rollback)); err != nil {
 		return unusable("its log cannot be made", err)
 	}
 	if fenced {
