@@ -21,6 +21,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 )
@@ -332,6 +333,32 @@ func TestAnUnknownCommitIsNoSuccess(t *testing.T) {
 	state := n.stored(t, row.ID).State
 	if state != invocation.Succeeded && (state != invocation.Indeterminate || found.Indeterminate != 1) {
 		t.Fatalf("%s after %+v", state, found)
+	}
+}
+
+// A built-in has its effect and its journal row in one commit; whoever is told that
+// it had none may find after the next start that it had.
+func TestABuiltinOfUnknownCommitIsInDoubt(t *testing.T) {
+	p := newPool(t)
+	p.ok(t, p.hand, "@items", "put", `{"key":"a","value":"1"}`, `{"absent":true}`)
+	moved := filepath.Join(p.dir, "moved.db")
+	must(t, os.Rename(filepath.Join(p.dir, "steward.db"), moved))
+	tx := p.tx()
+	answer, err := p.runTx(t, p.hand, tx, "@items", "put", `{"key":"b","value":"1"}`, `{"absent":true}`)
+	if err != nil || answer.Status != invocation.InDoubt || answer.Effects != effect.Uncertain || answer.Fault.Details["reason"] != "journal_unknown" ||
+		answer.Invocation.IsZero() {
+		t.Fatalf("%+v %v", answer, err)
+	}
+	// What comes later is not written, and nobody is in doubt about it.
+	_, err = p.runTx(t, p.hand, p.tx(), "@items", "put", `{"key":"c","value":"1"}`, `{"absent":true}`)
+	wantFault(t, err, fault.Unavailable)
+	_ = p.Close()
+	must(t, os.Rename(moved, filepath.Join(p.dir, "steward.db")))
+	p.open(t)
+	again, err := p.runTx(t, p.hand, tx, "@items", "put", `{"key":"b","value":"1"}`, `{"absent":true}`)
+	must(t, err)
+	if again.Status != invocation.OK || again.Invocation != answer.Invocation && again.Replayed {
+		t.Fatalf("%+v %+v", again, again.Fault)
 	}
 }
 

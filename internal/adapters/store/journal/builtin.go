@@ -2,6 +2,8 @@ package journal
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
@@ -13,6 +15,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
+	"github.com/stewardhost/steward/internal/means/sqldb"
 )
 
 // operation is what one built-in method does inside the transaction of its call.
@@ -51,7 +54,8 @@ var operations = map[operationKey]operation{
 
 // RunBuiltin decides about a call of a built-in, executes it and writes its
 // outcome in one commit. A call that fails on the state of things, such as a
-// precondition that does not hold, is journalled as failed and had no effect.
+// precondition that does not hold, is journalled as failed and had no effect. A
+// commit of unknown outcome is a doubt, never a refusal (fault points, FP18).
 // The arguments are those of the call's canonical form; condition is the raw
 // precondition or nil.
 func (j *Journal) RunBuiltin(ctx context.Context, c authority.Call, _, condition []byte) (invocation.Answer, error) {
@@ -72,6 +76,9 @@ func (j *Journal) RunBuiltin(ctx context.Context, c authority.Call, _, condition
 		d.Row, err = j.finish(tx, d, end)
 		return err
 	})
+	if errors.Is(err, sqldb.ErrUnknown) && d.Action != "" {
+		return unknown(d.Row), nil
+	}
 	if err != nil {
 		j.deny(c.Caller, c.Tx, err, d.refusal)
 		if d.Known != "" {
@@ -85,6 +92,14 @@ func (j *Journal) RunBuiltin(ctx context.Context, c authority.Call, _, condition
 		j.replayed(c.Caller, d.Row)
 	}
 	return answer, nil
+}
+
+// unknown is the answer where nobody knows whether the row is in the journal: the
+// next start finds it as it was written, or not at all.
+func unknown(r invocation.Row) invocation.Answer {
+	r.State, r.SettledAt, r.Reconciled = invocation.Indeterminate, time.Time{}, invocation.Reconciliation{}
+	r.Outcome = invocation.Outcome{Code: fault.Indeterminate, Reason: "journal_unknown", Effects: effect.Uncertain}
+	return r.Answer()
 }
 
 // finish writes the row of a built-in that has run.
