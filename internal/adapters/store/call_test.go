@@ -19,6 +19,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/ground/secret"
 )
 
 // notes is a pool with an app that may call one tool of one upstream.
@@ -447,6 +448,9 @@ func (n *notes) app2(t testing.TB) authority.Caller {
 	return other
 }
 
+// stranger is an app with no grant.
+func (n *notes) stranger(t testing.TB) authority.Caller { return n.pool.app(t, n.owner, "stranger") }
+
 func TestARevokedTokenOpensNothing(t *testing.T) {
 	n := newNotes(t)
 	tx := n.tx()
@@ -468,10 +472,43 @@ func TestARevokedTokenOpensNothing(t *testing.T) {
 	if _, found, err := n.FindToken(t.Context(), n.app.Token); found || err != nil {
 		t.Fatal("a revoked token is found", err)
 	}
-	forged := n.app
-	forged.Audience = authority.ForMCP
-	_, err = n.Reserve(t.Context(), authority.Call{Caller: forged, Tx: n.tx()})
-	wantFault(t, err, fault.Unauthenticated)
+	other := n.app2(t)
+	for _, forge := range []func(*authority.Caller){
+		func(c *authority.Caller) { c.Audience = authority.ForMCP },
+		func(c *authority.Caller) { c.Client = n.stranger(t).Client },
+		func(c *authority.Caller) { c.Token = secret.Hash{} },
+	} {
+		c := n.command(t, other, n.tx(), n.resource.String(), "add", `{}`)
+		forge(&c.Caller)
+		_, err = n.Reserve(t.Context(), c)
+		wantFault(t, err, fault.Unauthenticated)
+	}
+}
+
+// A call is two commits and five statements, a built-in one commit and one
+// statement less: what it does comes on top.
+func TestACallTakesFewStatements(t *testing.T) {
+	n := newNotes(t)
+	call := func() {
+		n.settle(t, n.dispatch(t, n.call(t, n.tx(), `{"text":"`+n.tx().String()+`"}`)), answered)
+	}
+	get := func() { n.ok(t, n.hand, "@items", "list", `{}`, "") }
+	call()
+	get()
+	for name, c := range map[string]struct {
+		do                  func()
+		commits, statements int64
+	}{"call": {call, 2, 5}, "built-in": {get, 1, 4}} {
+		before := n.Stats()
+		c.do()
+		after := n.Stats()
+		if got := after.WriteStatements - before.WriteStatements; got != c.statements {
+			t.Errorf("a %s takes %d statements", name, got)
+		}
+		if got := after.Commits - before.Commits; got != c.commits {
+			t.Errorf("a %s takes %d commits", name, got)
+		}
+	}
 }
 
 func TestASwitchedOffEntryIsUnavailable(t *testing.T) {
