@@ -186,7 +186,7 @@ func heldBack(f CallFacts, c Call, now time.Time) *fault.Fault {
 	held := fault.New(fault.Conflict, "an equal call may already have happened; find out before you repeat it").
 		With("held_by", h.Tx.String())
 	if ownerOnly {
-		return held.With("fix", "steward journal reconcile "+h.ID.String()+" happened|did-not|give-up")
+		return held.With("fix", "steward journal reconcile "+h.ID.String())
 	}
 	return held.With("fix", `send the call with "ack" naming the held tx, or wait`)
 }
