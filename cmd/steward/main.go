@@ -29,6 +29,7 @@ func main() {
 		Hidden: map[string]func([]string) int{
 			childprocess.Verb: childprocess.Supervise,
 			"notes-server":    notesServer,
+			demo.Keeper:       demo.Keep,
 		},
 	}
 	os.Exit(cli.Run(context.Background(), host, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

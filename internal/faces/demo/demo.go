@@ -4,7 +4,10 @@
 //
 // Every step states what must be true and the story ends with an error at the
 // first step that is not so. It uses the same commands that a person types. It
-// promises nothing about speed and leaves no process behind.
+// leaves no process and no file behind, also where it is killed, interrupted or
+// no longer read: host and folder belong to a keeper, a process that ends them
+// when the story's end of a pipe is closed. It promises nothing about speed. One
+// process tells one story at a time.
 package demo
 
 import (
@@ -12,7 +15,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -27,14 +32,14 @@ type story struct {
 	ctx   context.Context
 	self  string
 	out   io.Writer
-	dir   string // removed at the end
+	dir   string // of the host's keeper, who removes it
 	host  *host
 	app   added
 	tools map[string]string // method to its tool name
 	sent  attempt           // the call that is cut
 }
 
-func (s *story) home() string    { return filepath.Join(s.dir, "home") }
+func (s *story) home() string    { return filepath.Join(s.dir, homeFolder) }
 func (s *story) notes() string   { return filepath.Join(s.dir, "notes") }
 func (s *story) pidFile() string { return filepath.Join(s.dir, "notes.pid") }
 
@@ -64,28 +69,47 @@ var steps = []step{
 }
 
 // Run tells the whole story. Its error names the step that was not as stated.
-func Run(ctx context.Context, o Options) (err error) {
-	dir, err := os.MkdirTemp("", "steward-demo-")
-	if err != nil {
-		return err
-	}
-	s := &story{ctx: ctx, self: o.Self, out: o.Out, dir: dir}
+// While it runs, a reader of standard output that goes away does not end the
+// process.
+func Run(ctx context.Context, o Options) error {
+	unheard := make(chan os.Signal, 1)
+	signal.Notify(unheard, syscall.SIGPIPE)
+	defer signal.Stop(unheard)
+	told := &telling{to: o.Out}
+	s := &story{ctx: ctx, self: o.Self, out: told}
 	defer func() {
 		if s.host != nil {
-			s.host.kill()
+			s.host.end()
 		}
-		os.RemoveAll(dir)
 	}()
 	began := time.Now()
 	for i, st := range steps {
 		fmt.Fprintf(s.out, "\n%2d  %s\n", i+1, st.title)
+		if told.failed != nil {
+			return fmt.Errorf("the story ends before step %d, since it cannot be told: %w", i+1, told.failed)
+		}
 		if err := st.run(s); err != nil {
 			return fmt.Errorf("step %d, %q, is not as stated: %w", i+1, st.title, err)
 		}
 	}
 	fmt.Fprintf(s.out, "\nAll %d steps were as stated, in %.1f s. Nothing of it is left on this machine.\n",
 		len(steps), time.Since(began).Seconds())
-	return nil
+	return told.failed
+}
+
+// telling remembers that nobody listens any more.
+type telling struct {
+	to     io.Writer
+	failed error
+}
+
+func (t *telling) Write(p []byte) (int, error) {
+	if t.failed != nil {
+		return 0, t.failed
+	}
+	n, err := t.to.Write(p)
+	t.failed = err
+	return n, err
 }
 
 // say prints one line of the story.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strconv"
@@ -24,14 +25,6 @@ const (
 	anyPort  = "127.0.0.1:0"         // loopback, a free port
 )
 
-// host is the running `steward up`.
-type host struct {
-	cmd  *exec.Cmd
-	done chan struct{}
-	log  bytes.Buffer
-	base string
-}
-
 func (s *story) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(s.ctx, s.self, args...)
 	cmd.Env = append(os.Environ(), ours+"="+s.home())
@@ -39,18 +32,13 @@ func (s *story) command(args ...string) *exec.Cmd {
 }
 
 func (s *story) startHost() error {
-	h := &host{cmd: s.command("up", "--listen", anyPort), done: make(chan struct{})}
-	h.cmd.Stdout, h.cmd.Stderr = &h.log, &h.log
-	if err := h.cmd.Start(); err != nil {
+	h, err := newHost(s.self)
+	if err != nil {
 		return err
 	}
-	s.host = h
-	go func() {
-		defer close(h.done)
-		h.cmd.Wait() // how it ended is read from its state
-	}()
+	s.host, s.dir = h, h.dir
 	var status adminwire.Status
-	err := s.waitFor(func() error {
+	err = s.waitFor(func() error {
 		select {
 		case <-h.done:
 			return stop{fmt.Errorf("the host ended at once: %s", h.log.String())}
@@ -71,25 +59,15 @@ func (s *story) startHost() error {
 }
 
 func (s *story) stopHost() error {
-	if err := s.host.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	code, err := s.host.stop()
+	if err != nil {
 		return err
 	}
-	select {
-	case <-s.host.done:
-	case <-time.After(patience):
-		return errors.New("the host did not stop")
+	if err := must(code == 0, "the host ended with exit code %d: %s", code, s.host.log.String()); err != nil {
+		return err
 	}
-	code := s.host.cmd.ProcessState.ExitCode()
-	return must(code == 0, "the host ended with exit code %d: %s", code, s.host.log.String())
-}
-
-func (h *host) kill() {
-	select {
-	case <-h.done:
-	default:
-		h.cmd.Process.Kill()
-		<-h.done
-	}
+	_, err = os.Lstat(s.dir)
+	return must(errors.Is(err, fs.ErrNotExist), "the folder %s is still there", s.dir)
 }
 
 // tell runs a command as a person would and shows what it prints.
