@@ -498,7 +498,7 @@ func TestEveryAttemptHasOneAuditRow(t *testing.T) {
 		{"a tx that is too old", tokens["rpc"], calling(review, id.NewTx(time.Now().Add(-25*time.Hour)), `{"id":5}`), 410},
 		{"a question", tokens["rpc"], send, 403},
 		{"no grant at all", strange["rpc"], fresh(`{"id":6}`), 404},
-		{"no such method", tokens["rpc"], strings.Replace(fresh(`{"id":7}`), "read_note", "nothing", 1), 404},
+		{"no such method", tokens["rpc"], strings.Replace(fresh(`{"id":7}`), "read_note", "nothing", 1), 403},
 		{"a built-in without a grant", tokens["rpc"], strings.Replace(fresh(`{"id":8}`), review.Resource.ID, "@items", 1), 404},
 	}
 	before := do(h, adminwire.JournalVerify, adminwire.Empty{})

@@ -250,6 +250,34 @@ func TestAbsentAndInvisibleLookAlike(t *testing.T) {
 	}
 }
 
+// Whoever holds one row on a resource learns of its other methods neither which
+// there are nor which there are not (invariant I51).
+func TestAnUnknownMethodLooksLikeOneThatWasNotGranted(t *testing.T) {
+	n := newNotes(t)
+	more := n.upstream(t, n.owner, "more", "add", "hidden")
+	n.approve(t, n.owner, more.resource, "add", "hidden")
+	n.grant(t, n.app, more.resource, grant.ByEffect, "add")
+	type look struct {
+		fault             *fault.Fault
+		reads, statements int64
+	}
+	looks := map[string]look{}
+	for _, method := range []string{"hidden", "nothing"} {
+		before := n.Stats()
+		c := n.command(t, n.app, n.tx(), more.resource.String(), method, `{}`)
+		_, err := n.Reserve(t.Context(), c)
+		must(t, n.flushed(t))
+		after := n.Stats()
+		looks[method] = look{fault.From(err), after.ReadStatements - before.ReadStatements, after.WriteStatements - before.WriteStatements}
+	}
+	if d := cmp.Diff(looks["hidden"], looks["nothing"], cmp.AllowUnexported(look{}), cmpopts.IgnoreUnexported(fault.Fault{})); d != "" {
+		t.Error(d)
+	}
+	if looks["nothing"].fault.Code != fault.GrantRequired {
+		t.Errorf("%+v", looks["nothing"])
+	}
+}
+
 func TestAnEqualCallIsHeldBackWhileOneIsInDoubt(t *testing.T) {
 	n := newNotes(t)
 	first := n.call(t, n.tx(), `{"text":"a"}`)

@@ -13,7 +13,7 @@ import (
 )
 
 // definition is a resolved method with its schemas compiled. input is nil where
-// there is no such method.
+// there is no such method; the target is then the one that was claimed.
 type definition struct {
 	Resolved
 	pin    digest.Digest
@@ -51,7 +51,7 @@ func (d *definitions) resolve(ctx context.Context, j Journal, owner id.Owner, re
 	}
 	got, found, err := j.Resolve(ctx, owner, ref)
 	if err != nil || !found {
-		return definition{}, err
+		return definition{Resolved: got}, err
 	}
 	if def, err = compile(got); err != nil {
 		return definition{}, err
@@ -65,14 +65,11 @@ func (d *definitions) resolve(ctx context.Context, j Journal, owner id.Owner, re
 	return def, nil
 }
 
-// forget drops a remembered method and reports whether there was one.
-func (d *definitions) forget(owner id.Owner, ref Reference) bool {
-	key := definitionKey{owner, ref}
+// forget drops a remembered method.
+func (d *definitions) forget(owner id.Owner, ref Reference) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, ok := d.known[key]
-	delete(d.known, key)
-	return ok
+	delete(d.known, definitionKey{owner, ref})
 }
 
 func compile(r Resolved) (definition, error) {

@@ -38,7 +38,8 @@ type (
 // transaction that is durable when it returns without an error; a *fault.Fault
 // is a decision, any other error means that nothing is known to have changed.
 type Journal interface {
-	// Resolve reads a method without authorizing anything; false if there is none.
+	// Resolve reads a method without authorizing anything; false if there is none,
+	// with the target as it was claimed.
 	Resolve(ctx context.Context, owner id.Owner, ref Reference) (Resolved, bool, error)
 	Reserve(ctx context.Context, c authority.Call) (authority.CallChanges, error)
 	Mark(ctx context.Context, c authority.Caller, a authority.Attempt) (invocation.Row, error)
@@ -99,7 +100,8 @@ func (p *Port) Call(ctx context.Context, caller authority.Caller, r Request) inv
 		return refusal(r.Tx, err)
 	}
 	answer, err := p.try(ctx, caller, r)
-	if authority.IsStale(err) && p.known.forget(caller.Owner, r.Ref) {
+	if authority.IsStale(err) {
+		p.known.forget(caller.Owner, r.Ref)
 		answer, err = p.try(ctx, caller, r)
 	}
 	if err != nil {

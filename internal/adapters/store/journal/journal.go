@@ -50,7 +50,9 @@ const (
 	openQuestions = "SELECT COUNT(*) FROM confirmations q WHERE q.owner = $1 AND q.state = 'open'"
 )
 
-// Resolve reads a method without authorizing anything; false if there is none.
+// Resolve reads a method without authorizing anything; false if there is none. The
+// target is then what the reference claims, so that a decision about it cannot tell
+// a method that is not there from one that the caller may not see.
 func (j *Journal) Resolve(ctx context.Context, owner id.Owner, ref invocation.Reference) (out invocation.Resolved, found bool, err error) {
 	query := resolveMethod
 	if ref.Contract == "" {
@@ -68,16 +70,17 @@ func (j *Journal) Resolve(ctx context.Context, owner id.Owner, ref invocation.Re
 		found, err = tx.One(query, []any{owner.String(), t.Resource.String(), ref.Contract, ref.Method}, record.Word(&m.Contract),
 			record.Text(&m.Document), &definition, &binding, record.Word(&m.State), record.Word(&m.Reason))
 		if err != nil || !found {
+			t.Contract, t.Method = ref.Contract, ref.Method
 			return err
 		}
 		t.Contract, t.Method = m.Contract, ref.Method
 		m.Definition, m.Binding, err = record.DecodeMethod(ref.Method, definition, binding)
 		return err
 	})
-	if err != nil || !found {
+	if err != nil {
 		return invocation.Resolved{}, false, err
 	}
-	return out, true, nil
+	return out, found, nil
 }
 
 // resource gives the id that a reference names; one that names nothing is zero.
