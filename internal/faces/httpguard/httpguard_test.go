@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/secret"
 )
 
 // guarded sends one request through a guard before next and returns the answer
@@ -165,6 +166,33 @@ func TestAccessLogTellsNoSecret(t *testing.T) {
 	want := []any{"request", request, float64(http.StatusAccepted), float64(len(canary)), "tx_1"}
 	if diff := cmp.Diff(want, got); diff != "" || request == "" || request == canary {
 		t.Errorf("request %q, log line %s", request, diff)
+	}
+}
+
+// A client that is set up wrong puts its token where the log would show it.
+func TestAccessLogTellsNoToken(t *testing.T) {
+	token := secret.NewToken(secret.Access).Reveal()
+	for name, r := range map[string]*http.Request{
+		"in the path":            request("GET", "localhost"),
+		"at the end of the line": request("GET", "localhost"),
+		"as the method":          request("GET", "localhost"),
+	} {
+		switch name {
+		case "in the path":
+			r.URL.Path = "/mcp/" + token + "/x"
+		case "at the end of the line":
+			r.URL.Path = "/" + strings.Repeat("x", 100) + token
+		default:
+			r.Method = token
+		}
+		for door, next := range map[string]http.HandlerFunc{
+			"answers": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
+			"breaks":  func(http.ResponseWriter, *http.Request) { panic("broken") },
+		} {
+			if _, log := guarded(t, Options{}, next, r); strings.Contains(log, token[:16]) {
+				t.Errorf("%s of a door that %s: %s", name, door, log)
+			}
+		}
 	}
 }
 

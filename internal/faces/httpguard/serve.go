@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/secret"
 )
 
 // Header names the request in the answer and in the log.
@@ -81,8 +82,12 @@ func (g *Guard) access(rec *recorder, r *http.Request, cut bool) {
 	g.log.LogAttrs(r.Context(), slog.LevelInfo, "request", append(attrs, rec.notes...)...)
 }
 
-// shortened bounds what a client can put into one line of the log.
-func shortened(text string) string { return text[:min(len(text), 128)] }
+// shortened bounds what a client can put into one line of the log, and keeps out
+// a token that stands where none belongs (threats, A44).
+func shortened(text string) string {
+	text = secret.Mask(text)
+	return text[:min(len(text), 128)]
+}
 
 // recorder sees what a door writes.
 type recorder struct {
