@@ -37,6 +37,7 @@ check: ## all that CI runs; needs gcc and npm
 	@scripts/step vet $(MAKE) -s vet
 	@scripts/step lint $(MAKE) -s lint
 	@scripts/step test $(MAKE) -s test
+	@scripts/step demo $(MAKE) -s demo
 	@scripts/step race $(MAKE) -s race
 	@scripts/step fuzz $(MAKE) -s fuzz
 	@scripts/step npm-suite $(MAKE) -s npm-suite
