@@ -276,14 +276,14 @@ func (c *crowd) end(s *stage) {
 // logs are where the actors of a stage wrote.
 func (s *stage) logs() (out []string) {
 	for _, a := range s.clients {
-		out = append(out, filepath.Join(filepath.Dir(s.home), a.Name+".log"))
+		out = append(out, filepath.Join(s.dir, a.Name+".log"))
 	}
 	return out
 }
 
 func (s *stage) write(name string, raw []byte) string {
 	s.t.Helper()
-	path := filepath.Join(filepath.Dir(s.home), name)
+	path := filepath.Join(s.dir, name)
 	if err := os.WriteFile(path, raw, 0o600); err != nil {
 		s.t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func needStrace(t *testing.T) string {
 func (s *stage) copied(t *testing.T) *stage {
 	t.Helper()
 	dir := t.TempDir()
-	c := &stage{t: t, home: filepath.Join(dir, "home"), program: s.program, port: s.port, effects: s.effects,
+	c := &stage{t: t, dir: dir, home: filepath.Join(dir, "home"), program: s.program, port: s.port, effects: s.effects,
 		said: filepath.Join(dir, "host.log"), oracle: s.oracle, items: s.items}
 	if err := os.CopyFS(c.home, os.DirFS(s.home)); err != nil {
 		t.Fatal(err)

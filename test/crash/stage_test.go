@@ -27,6 +27,7 @@ import (
 // own goroutine.
 type stage struct {
 	t       *testing.T
+	dir     string // holds the logs, and home as a rule
 	home    string
 	program string
 	port    int
@@ -52,7 +53,7 @@ type credential = syscall.Credential
 func newStage(t *testing.T, apps int) *stage {
 	t.Helper()
 	dir := t.TempDir()
-	s := &stage{t: t, home: filepath.Join(dir, "home"), effects: filepath.Join(dir, "effects"),
+	s := &stage{t: t, dir: dir, home: filepath.Join(dir, "home"), effects: filepath.Join(dir, "effects"),
 		said: filepath.Join(dir, "host.log"), program: hosttest.Program(t, ""), port: freePort(t)}
 	h := hosttest.StartWith(t, hosttest.Options{Home: s.home})
 	review := h.Import(h.Config(map[string]hosttest.Server{
@@ -181,7 +182,7 @@ func (s *stage) end() {
 		s.kill()
 	}
 	if keep := os.Getenv("STEWARD_KEEP"); keep != "" && s.t.Failed() {
-		os.CopyFS(filepath.Join(keep, strings.ReplaceAll(s.t.Name(), "/", "_")+strconv.Itoa(os.Getpid())), os.DirFS(filepath.Dir(s.home)))
+		os.CopyFS(filepath.Join(keep, strings.ReplaceAll(s.t.Name(), "/", "_")+strconv.Itoa(os.Getpid())), os.DirFS(s.dir))
 	}
 }
 

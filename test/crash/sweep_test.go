@@ -47,7 +47,7 @@ func storedFiles(home string) (words []string) {
 // The host stays this process's child. It has one processor, so that few threads
 // share its system calls.
 func (s *stage) traced(strace string, f fate) (trace string) {
-	trace = filepath.Join(filepath.Dir(s.home), "trace")
+	trace = filepath.Join(s.dir, "trace")
 	s.wrap = []string{strace, "-D", "-f", "--seccomp-bpf", "-q", "-y", "-E", "GOMAXPROCS=1", "-o", trace, "-e", "trace=" + strings.Join(sites, ",")}
 	if f.n > 0 {
 		s.wrap = append(s.wrap, "-e", fmt.Sprintf("inject=%s:%s:when=%d", f.site, f.action, f.n))
