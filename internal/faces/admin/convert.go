@@ -96,7 +96,7 @@ func invocationOf(v view.Invocation) adminwire.Invocation {
 		ID: r.ID.String(), Tx: r.Tx.String(), App: v.App, AppID: r.Client.String(), Resource: v.Resource,
 		ResourceID: r.Target.Resource.String(), Contract: r.Target.Contract, Method: r.Target.Method,
 		Classes: wordsOf(r.Classes), Grant: r.Grant.String(), Revision: r.Revision.String(), State: string(r.State),
-		Code: string(r.Outcome.Code), Message: r.Outcome.Text, Reason: r.Outcome.Reason, Effects: string(r.Outcome.Effects),
+		Code: string(r.Outcome.Code), Message: r.Outcome.Text, Reason: r.Outcome.Reason, Effects: string(r.Answer().Effects),
 		Detail: resource.Visible(r.Outcome.Detail), Version: r.Outcome.Version, Attempt: r.Attempt, Node: r.Node.String(),
 		Epoch: r.Epoch, ReservedAt: r.ReservedAt, DispatchedAt: r.DispatchedAt, DeadlineAt: r.DeadlineAt,
 		SettledAt: r.SettledAt, ReconciledBy: r.Reconciled.By, ReconciledAt: r.Reconciled.At,
