@@ -7,6 +7,7 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"unicode"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -102,7 +104,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("STEWARD_HOME", home)
 			return os.WriteFile(filepath.Join(env.WorkDir, "requests"), nil, 0o600)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "host": startHost, "mode": mode},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"document": document, "exits": exits, "host": startHost, "mode": mode,
+		},
 	})
 }
 
@@ -122,6 +126,28 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("the exit code is %d, want %d", got, want)
+	}
+}
+
+// document holds what was printed to one line of visible characters that is the
+// same JSON document as a file.
+func document(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: document stdout FILE")
+	}
+	printed, want := ts.ReadFile(args[0]), ts.ReadFile(args[1])
+	line, rest, _ := strings.Cut(printed, "\n")
+	if rest != "" || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		ts.Fatalf("not one line of visible characters: %q", printed)
+	}
+	var documents [2]any
+	for i, text := range []string{printed, want} {
+		decoder := json.NewDecoder(strings.NewReader(text))
+		decoder.UseNumber()
+		ts.Check(decoder.Decode(&documents[i]))
+	}
+	if !reflect.DeepEqual(documents[0], documents[1]) {
+		ts.Fatalf("another document than %s: %s", args[1], printed)
 	}
 }
 

@@ -213,7 +213,7 @@ func (d *desk) encode(v any) error {
 func (d *desk) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
 // next names the command that comes after this one.
-func (d *desk) next(command string) { d.say("next: %s", d.here(command)) }
+func (d *desk) next(command string) { d.say("next: %s", paper.Line(d.here(command))) }
 
 // note tells of something beside the result.
 func (d *desk) note(format string, args ...any) {

@@ -51,7 +51,7 @@ func Call(w io.Writer, c adminwire.Invocation) {
 	t.Row("allowed by", allowedBy(c))
 	t.Row("state", c.State)
 	t.Row("meaning", meanings[invocation.State(c.State)])
-	t.Row("effects", effectWord(c.Effects))
+	t.Row("effects", effectWord(c))
 	t.Write(w, "  ")
 	fmt.Fprintln(w)
 	timeline(w, c)
@@ -79,11 +79,14 @@ func allowedBy(c adminwire.Invocation) string {
 	return c.Grant
 }
 
-func effectWord(word string) string {
-	if text, ok := effectWords[effect.Outcome(word)]; ok {
+func effectWord(c adminwire.Invocation) string {
+	if !c.ReconciledAt.IsZero() && c.ReconciledBy == "owner" {
+		return c.Effects + ": by the owner's statement" // no executor has said so
+	}
+	if text, ok := effectWords[effect.Outcome(c.Effects)]; ok {
 		return text
 	}
-	return word
+	return c.Effects
 }
 
 func timeline(w io.Writer, c adminwire.Invocation) {
