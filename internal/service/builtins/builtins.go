@@ -14,10 +14,10 @@ import (
 )
 
 var files = []struct{ file, label, alias string }{
-	{"pool/item-store-v1.json", "Items", resource.AliasItems},
-	{"pool/profile-v1.json", "Profile", resource.AliasProfile},
-	{"pool/grants-v1.json", "Own grants", resource.AliasGrants},
-	{"pool/journal-v1.json", "Own journal", resource.AliasJournal},
+	{"pool/item-store-v1.json", resource.LabelItems, resource.AliasItems},
+	{"pool/profile-v1.json", resource.LabelProfile, resource.AliasProfile},
+	{"pool/grants-v1.json", resource.LabelGrants, resource.AliasGrants},
+	{"pool/journal-v1.json", resource.LabelJournal, resource.AliasJournal},
 }
 
 // Seeds returns the built-in resources. An error means that this binary was

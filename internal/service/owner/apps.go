@@ -46,13 +46,10 @@ type Added struct {
 }
 
 // Add makes an app that holds nothing yet. Its tokens end at expires, or never
-// if that is zero. A name is a label and may not look like an id.
+// if that is zero. A name is a label.
 func (a *Apps) Add(ctx context.Context, owner id.Owner, name string, expires time.Time) (Added, error) {
 	if err := resource.CheckLabel(name); err != nil {
 		return Added{}, err
-	}
-	if _, err := id.Parse[id.Client](name); err == nil {
-		return Added{}, fault.New(fault.InvalidRequest, "the name of an app may not look like an id")
 	}
 	if !expires.IsZero() && !expires.After(time.Now()) {
 		return Added{}, fault.New(fault.InvalidRequest, "the expiry is in the past")

@@ -12,9 +12,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/domain/pool/contract"
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
-	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/digest"
-	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 )
 
@@ -55,6 +53,14 @@ const (
 	AliasJournal = "@journal"
 )
 
+// The labels of the built-in resources, which nothing else may have.
+const (
+	LabelItems   = "Items"
+	LabelProfile = "Profile"
+	LabelGrants  = "Own grants"
+	LabelJournal = "Own journal"
+)
+
 // Row is one resource. Adapter is zero for a built-in; Alias is empty for all
 // others.
 type Row struct {
@@ -68,17 +74,6 @@ type Row struct {
 	Revision  id.Revision
 	State     State
 	CreatedAt time.Time
-}
-
-// CheckLabel bounds a label: plain text, one line, at most bound.LabelBytes.
-func CheckLabel(label string) error {
-	if err := bound.LabelBytes.Check(len(label)); err != nil {
-		return err
-	}
-	if label == "" || !Readable(label) {
-		return fault.New(fault.InvalidRequest, "a label is one line of visible characters")
-	}
-	return nil
 }
 
 // Presentation pins what is only shown.

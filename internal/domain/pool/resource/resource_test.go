@@ -119,6 +119,9 @@ func TestHiddenCharactersAreSeen(t *testing.T) {
 		"nul\x00esc\x1b[31m":       `nul\u{0}esc\u{1b}[31m`,
 		"soft\u00adhyphen":         `soft\u{ad}hyphen`,
 		"bad\xff":                  `bad\u{fffd}`,
+		"\u3164\u115f\uffa0":       `\u{3164}\u{115f}\u{ffa0}`,
+		"a\ufe0fb\U000e0101":       `a\u{fe0f}b\u{e0101}`,
+		"\u034f\u17b4\u180b\u2800": `\u{34f}\u{17b4}\u{180b}\u{2800}`,
 	}
 	for in, want := range cases {
 		if got := resource.Visible(in); got != want {

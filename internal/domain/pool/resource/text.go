@@ -3,8 +3,9 @@ package resource
 import "unicode"
 
 // Readable reports whether every character of a text can be seen as it is: no
-// control, format, tag, private-use or unassigned character, and no invalid
-// encoding (threats, A9; field faults, FF79).
+// control, format, tag, private-use or unassigned character, none that a screen
+// may leave out, such as variation selectors and fillers, and no invalid encoding
+// (threats, A9; field faults, FF79).
 func Readable(text string) bool {
 	for _, r := range text {
 		if !readable(r) {
@@ -15,8 +16,11 @@ func Readable(text string) bool {
 }
 
 func readable(r rune) bool {
-	return r != unicode.ReplacementChar && (unicode.IsGraphic(r) || r == ' ') && !unicode.Is(unicode.Cf, r)
+	return r != unicode.ReplacementChar && r != brailleBlank && unicode.IsGraphic(r) &&
+		!unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
+
+const brailleBlank = '\u2800' // a symbol to Unicode, though nothing of it is seen
 
 // Visible gives a text in which every character that cannot be seen, save line
 // feeds and tabs, is written as an escape such as \u{200b}. It is what the owner
