@@ -467,3 +467,56 @@ func TestEntriesAreNamedOnceAndListed(t *testing.T) {
 	r.Adapter = a.ID
 	must(t, n.AddAdapter(t.Context(), a, r))
 }
+
+// A list of rows says of each what a call under it would meet, and of a server that
+// is gone nothing allows or waits for anything (field faults, FF83).
+func TestAListShowsWhatACallWouldMeet(t *testing.T) {
+	n := newNotes(t)
+	other := n.pool.app(t, n.owner, "asker")
+	n.grant(t, other, n.resource, grant.Always, "add")
+	shows := func(step string, want grant.State) {
+		t.Helper()
+		rows, err := n.Grants(t.Context(), n.owner, id.Client{})
+		must(t, err)
+		live := 0
+		for _, g := range rows {
+			if g.State != want {
+				t.Errorf("%s: %s %s is %s, want %s", step, g.App, g.Row.Key.Method, g.State, want)
+			}
+			if want == grant.Active {
+				live = 1
+			}
+		}
+		apps, err := n.Apps(t.Context(), n.owner)
+		must(t, err)
+		for _, a := range apps {
+			if (a.Client == n.app.Client || a.Client == other.Client) && a.Grants != live {
+				t.Errorf("%s: %s has %d grants", step, a.Name, a.Grants)
+			}
+		}
+		_, err = n.Reserve(t.Context(), n.call(t, n.tx(), `{"text":"`+step+`"}`))
+		if (err == nil) != (want == grant.Active) {
+			t.Errorf("%s: a call gives %v", step, err)
+		}
+	}
+	_, err := n.Reserve(t.Context(), n.command(t, other, n.tx(), n.resource.String(), "add", `{}`))
+	wantFault(t, err, fault.ConfirmationRequired)
+	shows("granted", grant.Active)
+	must(t, n.SetAdapterState(t.Context(), n.owner, n.adapter, view.Disabled))
+	shows("switched off", grant.Suspended)
+	must(t, n.SetAdapterState(t.Context(), n.owner, n.adapter, view.Enabled))
+	shows("switched on", grant.Active)
+	n.list(t, n.owner, n.server, offer(n.adapter, "drop", "1", effect.Write))
+	shows("no longer offered", grant.NeedsConsent)
+	n.list(t, n.owner, n.server, offer(n.adapter, "add", "1", effect.Write), offer(n.adapter, "drop", "1", effect.Write))
+	n.approve(t, n.owner, n.resource, "add")
+	shows("offered and approved again", grant.Active)
+	must(t, n.SetAdapterState(t.Context(), n.owner, n.adapter, view.Removed))
+	shows("removed", grant.Revoked)
+	open, err := n.Confirmations(t.Context(), n.owner, false)
+	must(t, err)
+	if len(open) != 0 {
+		t.Errorf("the owner is still asked %+v", open)
+	}
+	n.holds(t)
+}

@@ -27,7 +27,7 @@ const (
 	addClient     = "INSERT INTO clients (owner, client, name, kind, connected, created_at) VALUES ($1, $2, $3, $4, 1, $5)"
 	addToken      = "INSERT INTO tokens (hash, owner, client, audience, created_at, expires_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6, 0)"
 
-	liveToken = "SELECT t.owner, t.client, t.audience, t.expires_at FROM tokens t JOIN clients c ON c.owner = t.owner AND c.client = t.client " +
+	liveTokenOf = "SELECT t.owner, t.client, t.audience, t.expires_at FROM tokens t JOIN clients c ON c.owner = t.owner AND c.client = t.client " +
 		"WHERE t.hash = $1 AND t.revoked_at = 0 AND c.connected = 1"
 
 	clientState    = "SELECT c.kind, c.connected FROM clients c WHERE c.owner = $1 AND c.client = $2"
@@ -73,21 +73,27 @@ func (h *Holdings) AddApp(ctx context.Context, owner id.Owner, app view.NewApp) 
 }
 
 // FindToken gives the caller that a live token of a connected client stands for.
-func (h *Holdings) FindToken(ctx context.Context, hash secret.Hash) (c authority.Caller, found bool, err error) {
-	err = h.ledger.Read(ctx, func(tx *ledger.Tx) error {
-		var t authority.Token
-		found, err = tx.One(liveToken, []any{hash[:]}, record.Text(&c.Owner), record.Text(&c.Client), record.Word(&c.Audience),
-			record.Moment(&t.ExpiresAt))
-		if !t.ExpiresAt.IsZero() && !tx.Now.Before(t.ExpiresAt) {
-			found = false
+func (h *Holdings) FindToken(ctx context.Context, hash secret.Hash) (authority.Caller, bool, error) {
+	l, found, changes := h.tokens.known(hash)
+	if !found {
+		l.caller.Token = hash
+		err := h.ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+			c := &l.caller
+			found, err = tx.One(liveTokenOf, []any{hash[:]}, record.Text(&c.Owner), record.Text(&c.Client), record.Word(&c.Audience),
+				record.Moment(&l.until))
+			return err
+		})
+		if err != nil {
+			return authority.Caller{}, false, err
 		}
-		return err
-	})
-	if err != nil || !found {
-		return authority.Caller{}, false, err
+		if found {
+			h.tokens.keep(hash, l, changes)
+		}
 	}
-	c.Token = hash
-	return c, true, nil
+	if !found || !l.lives(h.ledger.Now()) {
+		return authority.Caller{}, false, nil
+	}
+	return l.caller, true, nil
 }
 
 // Apps lists all clients of the owner, disconnected ones too.

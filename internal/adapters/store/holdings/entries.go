@@ -29,6 +29,10 @@ const (
 	entryName = "SELECT a.adapter FROM adapters a WHERE a.owner = $1 AND a.name = $2 AND a.state <> 'removed'"
 	addEntry  = "INSERT INTO adapters (owner, adapter, name, kind, configuration, server, protocol, state, listed_at, created_at) " +
 		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9)"
+	removeGrants      = "UPDATE grants SET state = 'revoked', revoked_at = $3 WHERE owner = $1 AND resource = $2 AND state <> 'revoked'"
+	removeAssignments = "UPDATE assignments SET ended_at = $3 WHERE owner = $1 AND resource = $2 AND ended_at = 0"
+	denyQuestionsOn   = "UPDATE confirmations SET state = 'denied', decided_at = $3 WHERE owner = $1 AND resource = $2 AND state = 'open'"
+
 	moveEntry   = "UPDATE adapters SET state = $3 WHERE owner = $1 AND adapter = $2"
 	listedEntry = "UPDATE adapters SET server = $3, protocol = $4, listed_at = $5 WHERE owner = $1 AND adapter = $2"
 )
@@ -91,7 +95,9 @@ func (h *Holdings) AddAdapter(ctx context.Context, a view.Adapter, r resource.Ro
 }
 
 // SetAdapterState switches an entry on or off, or removes it for good together
-// with its resource. Grants of a removed one stay as evidence and allow nothing.
+// with its resource. What rested on a removed one ends in the same commit: its
+// grants, which stay as evidence, its assignments, and its open questions, which are
+// denied.
 func (h *Holdings) SetAdapterState(ctx context.Context, owner id.Owner, which id.Adapter, state view.AdapterState) error {
 	kind := audit.Revoked
 	switch state {
@@ -110,18 +116,30 @@ func (h *Holdings) SetAdapterState(ctx context.Context, owner id.Owner, which id
 			return false, err
 		}
 		if state == view.Removed {
-			r, err := record.ResourceByID(tx.Tx, owner, a.Resource)
-			if err != nil {
-				return false, err
-			}
-			r.Row.State = resource.Removed
-			if err := record.ChangeResource(tx.Tx, r.Row); err != nil {
+			if err := removeResource(tx, owner, a.Resource); err != nil {
 				return false, err
 			}
 		}
 		_, err = tx.Audit(said(owner, kind, a.Resource.String(), "entry "+string(state)))
 		return true, err
 	})
+}
+
+func removeResource(tx *ledger.Tx, owner id.Owner, which id.Resource) error {
+	r, err := record.ResourceByID(tx.Tx, owner, which)
+	if err != nil {
+		return err
+	}
+	r.Row.State = resource.Removed
+	if err := record.ChangeResource(tx.Tx, r.Row); err != nil {
+		return err
+	}
+	for _, query := range []string{removeGrants, removeAssignments, denyQuestionsOn} {
+		if _, err := tx.Exec(query, owner.String(), which.String(), tx.Now.UnixMilli()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ApplyListing merges what an upstream offers now into what is stored, in one

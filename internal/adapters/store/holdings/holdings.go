@@ -26,6 +26,7 @@ type Changed func(owner id.Owner, client id.Client)
 type Holdings struct {
 	ledger *ledger.Ledger
 	memory *record.Memory
+	tokens tokens
 
 	mu       sync.Mutex
 	watchers []Changed
@@ -68,6 +69,7 @@ func (h *Holdings) change(ctx context.Context, owner id.Owner, client id.Client,
 		}
 		return err
 	})
+	h.tokens.forget()
 	if err == nil && lists {
 		h.changed(owner, client)
 	}

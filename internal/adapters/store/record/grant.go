@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/consent"
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/projection"
@@ -24,10 +25,11 @@ const (
 		"contract_digest = $9, effects = $10, confirm = $11, state = $12, assignment = $13, consent = $14, created_at = $15, " +
 		"expires_at = $16, revoked_at = $17"
 
-	grantRows = "SELECT " + GrantColumns + ", m.method_digest, m.binding_digest, s.assignment, c.name, r.label FROM grants g " +
+	grantRows = "SELECT " + GrantColumns + ", m.method_digest, m.binding_digest, m.state, s.assignment, r.kind, r.state, a.state, c.name, r.label FROM grants g " +
 		"LEFT JOIN methods m ON m.owner = g.owner AND m.resource = g.resource AND m.contract = g.contract AND m.method = g.method" +
 		joinAssignment +
-		" LEFT JOIN clients c ON c.owner = g.owner AND c.client = g.client LEFT JOIN resources r ON r.owner = g.owner AND r.resource = g.resource"
+		" LEFT JOIN clients c ON c.owner = g.owner AND c.client = g.client LEFT JOIN resources r ON r.owner = g.owner AND r.resource = g.resource" +
+		joinAdapter
 	grantsOfOwner  = grantRows + " WHERE g.owner = $1 ORDER BY g.client, g.resource, g.contract, g.method LIMIT $2"
 	grantsOfClient = grantRows + " WHERE g.owner = $1 AND g.client = $3 ORDER BY g.client, g.resource, g.contract, g.method LIMIT $2"
 
@@ -69,13 +71,14 @@ func Grants(tx *sqldb.Tx, owner id.Owner, client id.Client, limit int, now time.
 	rows, err := tx.Query(query, args...)
 	return sqldb.Collect(rows, err, func(rows *sql.Rows) (view.Grant, error) {
 		var g view.Grant
-		var pin grant.Pin
-		var assigned id.Assignment
-		row, err := ScanGrant(rows, Text(&pin.Method), Text(&pin.Binding), Text(&assigned), Word(&g.App), Word(&g.Resource))
-		g.Row, g.State = row, row.StateAt(pin, now)
-		if g.State == grant.Active && assigned.IsZero() {
-			g.State = grant.NeedsConsent
-		}
+		var at rights
+		row, err := ScanGrant(rows, Text(&at.pin.Method), Text(&at.pin.Binding), Word(&at.method.State), Text(&at.assigned),
+			Word(&at.resource.Kind), Word(&at.resource.State), Word(&at.adapter), Word(&g.App), Word(&g.Resource))
+		// What the row pinned is what its effects were read from.
+		at.grant, at.method.Definition.Effects = row, row.Effects
+		var s authority.Standing
+		at.add(&s)
+		g.Row, g.State = row, authority.StateOf(s, now)
 		g.Tool = projection.Name(row.Key.Owner, row.Key.Resource, row.Key.Contract, row.Key.Method)
 		return g, err
 	})

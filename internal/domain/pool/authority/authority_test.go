@@ -178,6 +178,12 @@ func TestACallIsAllowedOnlyIfEverythingHolds(t *testing.T) {
 		if got.Action == authority.Dispatch && (got.Row.State != invocation.Dispatching || got.Row.DispatchedAt.IsZero()) {
 			t.Errorf("%s: dispatched without the mark", c.name)
 		}
+		if st := s.facts.Standing; st.Grant != nil && authority.Authenticate(st, s.call.Caller, now) == nil {
+			allowed := authority.Authorize(st, s.call.Caller, now) == nil
+			if state := authority.StateOf(st, now); allowed != (state == grant.Active) {
+				t.Errorf("%s: a list says %s, and the call is allowed: %v", c.name, state, allowed)
+			}
+		}
 	}
 }
 

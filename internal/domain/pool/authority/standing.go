@@ -116,17 +116,38 @@ func Authorize(s Standing, c Caller, now time.Time) *fault.Fault {
 		return fault.New(fault.GrantRequired, "the owner has not granted this method to this app").
 			With("fix", "steward grants add APP RESOURCE METHOD")
 	}
-	switch s.Grant.StateAt(s.pin(), now) {
+	state, bad := rests(s, now)
+	if (state == grant.Revoked || state == grant.Expired) && !s.HoldsOther {
+		return NotFound()
+	}
+	return bad
+}
+
+// StateOf derives what a row of authority comes to now, for lists of rows: it is
+// Active if and only if Authorize lets the row's client call the row's method. Of
+// the standing it looks at what the row rests on, not at who asks.
+func StateOf(s Standing, now time.Time) grant.State {
+	if s.Resource == nil || s.Resource.State == resource.Removed {
+		return grant.Revoked
+	}
+	if s.Method == nil {
+		return s.Grant.StateAt(grant.Pin{}, now)
+	}
+	state, _ := rests(s, now)
+	return state
+}
+
+// rests derives a row's state from all that it rests on, and what its client is
+// told where it allows nothing.
+func rests(s Standing, now time.Time) (grant.State, *fault.Fault) {
+	switch state := s.Grant.StateAt(s.pin(), now); state {
 	case grant.Revoked, grant.Expired:
-		if !s.HoldsOther {
-			return NotFound()
-		}
-		return fault.New(fault.GrantRequired, "the grant has ended")
+		return state, fault.New(fault.GrantRequired, "the grant has ended")
 	case grant.Suspended, grant.NeedsConsent:
-		return needsConsent("what the grant pinned has changed or was suspended")
+		return state, needsConsent("what the grant pinned has changed or was suspended")
 	}
 	if !s.Assigned {
-		return needsConsent("the resource is no longer assigned to this app")
+		return grant.NeedsConsent, needsConsent("the resource is no longer assigned to this app")
 	}
 	return usable(s)
 }
@@ -135,22 +156,24 @@ func authorizeOwner(s Standing) *fault.Fault {
 	if s.Resource == nil || s.Resource.State == resource.Removed || s.Method == nil {
 		return NotFound()
 	}
-	return usable(s)
+	_, bad := usable(s)
+	return bad
 }
 
 // usable checks what must hold for every caller: the definition is approved, its
-// effects are known and its resource and adapter are in service.
-func usable(s Standing) *fault.Fault {
+// effects are known and its resource and adapter are in service. The state is that
+// of a row that holds otherwise.
+func usable(s Standing) (grant.State, *fault.Fault) {
 	if s.Method.State != resource.Live || s.Method.Definition.Effects.Empty() {
-		return needsConsent("the method is not approved as it is defined now").With("fix", "steward review")
+		return grant.NeedsConsent, needsConsent("the method is not approved as it is defined now").With("fix", "steward review")
 	}
 	if s.Resource.State != resource.Active {
-		return needsConsent("the owner has switched the resource off")
+		return grant.Suspended, needsConsent("the owner has switched the resource off")
 	}
 	if !s.AdapterLive {
-		return fault.New(fault.Unavailable, "the owner has switched the connection off")
+		return grant.Suspended, fault.New(fault.Unavailable, "the owner has switched the connection off")
 	}
-	return nil
+	return grant.Active, nil
 }
 
 // NotFound is the one answer for what does not exist and what is not the
