@@ -32,6 +32,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/sqldb"
+	"github.com/stewardhost/steward/internal/means/sqldb/lockedfile"
 )
 
 //go:embed migrations/*.sql
@@ -127,20 +128,12 @@ func keep(path string, node id.Node) error {
 		err = os.Rename(file.Name(), path)
 	}
 	if err == nil {
-		err = syncFolder(filepath.Dir(path))
+		err = lockedfile.SyncFolder(filepath.Dir(path))
 	}
 	if err != nil {
 		return errors.Join(noIdentity(err), os.Remove(file.Name()))
 	}
 	return nil
-}
-
-func syncFolder(dir string) error {
-	folder, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }
 
 func noIdentity(err error) *fault.Fault {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/means/sqldb/lockedfile"
 )
 
 // fence is up from the first sign that durability is in doubt until the process
@@ -41,16 +42,6 @@ func (f *fence) raise(what string, cause error) *fault.Fault {
 
 func (f *fence) fault() *fault.Fault { return f.cause.Load() }
 
-// syncFolder makes the log's name durable. The engine does so too, and drops the
-// error.
-func syncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
 // takeOver readies what the last process left. If that has put up its fence, the
 // whole database is checked. In any case the log is brought into the main file:
 // after a failed fsync the kernel shows pages of the log that are not on the
@@ -72,7 +63,8 @@ func takeOver(ctx context.Context, path string, s *session) error {
 	if err := s.control(beginWrite); err != nil {
 		return unusable("another program holds its write lock", err)
 	}
-	if err := errors.Join(reserveLog(path), syncFolder(filepath.Dir(path)), s.control(rollback)); err != nil {
+	// The engine flushes the log's folder too, and drops the error.
+	if err := errors.Join(reserveLog(path), lockedfile.SyncFolder(filepath.Dir(path)), s.control(rollback)); err != nil {
 		return unusable("its log cannot be made", err)
 	}
 	if fenced {

@@ -69,7 +69,7 @@ func makeFolder(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(folder))
+	return SyncFolder(filepath.Dir(folder))
 }
 
 // makeFile creates the empty database before the engine opens it, because the
@@ -77,7 +77,7 @@ func makeFolder(folder string) error {
 func makeFile(path string, companions []string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err == nil {
-		if err := errors.Join(file.Close(), syncFolder(filepath.Dir(path))); err != nil {
+		if err := errors.Join(file.Close(), SyncFolder(filepath.Dir(path))); err != nil {
 			return unusable("its file cannot be made", err)
 		}
 		return nil
@@ -106,8 +106,8 @@ func ours(info fs.FileInfo) bool {
 	return ok && int(st.Uid) == os.Geteuid()
 }
 
-// syncFolder makes the names in a folder durable.
-func syncFolder(folder string) error {
+// SyncFolder makes the names in a folder durable.
+func SyncFolder(folder string) error {
 	d, err := os.Open(folder)
 	if err != nil {
 		return err
