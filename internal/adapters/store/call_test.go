@@ -393,6 +393,27 @@ func TestAConfirmationIsForOneExactCallAndUsedOnce(t *testing.T) {
 	n.holds(t)
 }
 
+// The owner's yes is not lost by a call of which nothing was sent: the same tx may
+// take it up again, and no other (pool page, section 3).
+func TestAConfirmationOfACallThatWasNotSentIsGoodForItsTx(t *testing.T) {
+	n := newNotes(t)
+	n.grant(t, n.app, n.resource, grant.Always, "add")
+	call := n.call(t, n.tx(), `{"text":"a"}`)
+	_, err := n.Reserve(t.Context(), call)
+	wantFault(t, err, fault.ConfirmationRequired)
+	question, err := id.Parse[id.Confirmation](fault.From(err).Details["confirmation"].(string))
+	must(t, err)
+	_, err = n.DecideConfirmation(t.Context(), n.owner, question, true)
+	must(t, err)
+	for range 2 {
+		n.settle(t, n.dispatch(t, call), invocation.Event{Kind: invocation.Unreached})
+	}
+	_, err = n.Reserve(t.Context(), n.call(t, n.tx(), `{"text":"a"}`))
+	wantFault(t, err, fault.ConfirmationRequired)
+	n.settle(t, n.dispatch(t, call), answered)
+	n.holds(t)
+}
+
 func TestTheAgeOfATxIsBounded(t *testing.T) {
 	n := newNotes(t)
 	for name, c := range map[string]struct {

@@ -47,6 +47,8 @@ const (
 		"AND i.state = 'indeterminate' ORDER BY i.settled_at DESC, i.number DESC LIMIT 1"
 	pendingQuestions = "SELECT " + record.ConfirmationColumns + " FROM confirmations q WHERE q.owner = $1 AND q.client = $2 AND q.input = $3 " +
 		"AND q.state IN ('open', 'approved') ORDER BY q.asked_at, q.confirmation"
+	usedQuestions = "SELECT " + record.ConfirmationColumns + " FROM confirmations q WHERE q.owner = $1 AND q.client = $2 AND q.used_by = $3 " +
+		"AND q.state = 'used' ORDER BY q.confirmation"
 	openQuestions = "SELECT COUNT(*) FROM confirmations q WHERE q.owner = $1 AND q.state = 'open'"
 )
 
@@ -110,12 +112,21 @@ func (j *Journal) facts(tx *ledger.Tx, c authority.Call) (f authority.CallFacts,
 	if err != nil || s.Grant == nil || !s.Grant.Asks() {
 		return f, s.Next, err
 	}
-	rows, err := tx.Query(pendingQuestions, c.Caller.Owner.String(), c.Caller.Client.String(), c.Input.String())
-	f.Confirmations, err = sqldb.Collect(rows, err, func(rows *sql.Rows) (confirmation.Row, error) { return record.ScanConfirmation(rows) })
+	f.Confirmations, err = questions(tx, pendingQuestions, c, c.Input.String())
+	if err == nil && f.Row != nil {
+		var used []confirmation.Row
+		used, err = questions(tx, usedQuestions, c, c.Tx.String())
+		f.Confirmations = append(f.Confirmations, used...)
+	}
 	if err == nil {
 		_, err = tx.One(openQuestions, []any{c.Caller.Owner.String()}, &f.OpenQuestions)
 	}
 	return f, s.Next, err
+}
+
+func questions(tx *ledger.Tx, query string, c authority.Call, key string) ([]confirmation.Row, error) {
+	rows, err := tx.Query(query, c.Caller.Owner.String(), c.Caller.Client.String(), key)
+	return sqldb.Collect(rows, err, func(rows *sql.Rows) (confirmation.Row, error) { return record.ScanConfirmation(rows) })
 }
 
 // decided is what came of a decision inside its transaction. A refusal that was

@@ -170,6 +170,7 @@ CREATE TABLE confirmations (
   PRIMARY KEY (owner, confirmation)
 );
 CREATE INDEX confirmations_by_input ON confirmations (owner, client, input) WHERE state IN ('open', 'approved');
+CREATE INDEX confirmations_used ON confirmations (owner, client, used_by) WHERE state = 'used';
 CREATE INDEX confirmations_open ON confirmations (owner, asked_at) WHERE state = 'open';
 CREATE INDEX confirmations_newest ON confirmations (owner, asked_at, confirmation);
 

@@ -152,6 +152,14 @@ func TestACallIsAllowedOnlyIfEverythingHolds(t *testing.T) {
 		{"confirmed", func(s *scene) { s.ask(confirmation.Approved, 0) }, "", authority.Dispatch},
 		{"confirmed 5 min ago", func(s *scene) { s.ask(confirmation.Approved, fiveMinutes) }, fault.ConfirmationRequired, ""},
 		{"confirmed and used", func(s *scene) { s.ask(confirmation.Used, 0) }, fault.ConfirmationRequired, ""},
+		{"confirmed, used and not sent", func(s *scene) {
+			s.ask(confirmation.Used, 0)
+			s.facts.Confirmations[0].UsedBy, s.facts.Row = s.call.Tx, s.row(invocation.NotDispatched)
+		}, "", authority.Dispatch},
+		{"confirmed, used by another and not sent", func(s *scene) {
+			s.ask(confirmation.Used, 0)
+			s.facts.Confirmations[0].UsedBy, s.facts.Row = id.NewTx(now), s.row(invocation.NotDispatched)
+		}, fault.ConfirmationRequired, ""},
 		{"another input confirmed", func(s *scene) { s.ask(confirmation.Approved, 0); s.facts.Confirmations[0].Input = digest.Digest{} }, fault.ConfirmationRequired, ""},
 		{"too many open questions", func(s *scene) { s.facts.Standing.Grant.Confirm, s.facts.OpenQuestions = grant.Always, 32 }, fault.RateLimited, ""},
 		{"the owner needs no grant", func(s *scene) {

@@ -199,12 +199,16 @@ func confirmed(f CallFacts, c Call, now time.Time) (id.Confirmation, *confirmati
 		return id.Confirmation{}, nil, nil
 	}
 	pin := f.Standing.pin()
+	var retake id.Tx
+	if f.Row != nil { // nothing of it was sent, or the decision would not be here
+		retake = f.Row.Tx
+	}
 	var open *confirmation.Row
 	for i, r := range f.Confirmations {
 		if !c.Confirm.IsZero() && r.ID != c.Confirm {
 			continue
 		}
-		if r.Good(c.Input, g.ID, pin, now) {
+		if r.Good(c.Input, g.ID, pin, retake, now) {
 			return r.ID, nil, nil
 		}
 		if r.State == confirmation.Open && r.Input == c.Input && r.Grant == g.ID && r.Pin == pin {

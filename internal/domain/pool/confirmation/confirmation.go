@@ -1,5 +1,5 @@
 // Package confirmation holds the owner's fresh yes for one exact input. It is
-// bound to the input digest, which leaves the tx out, is used once, and lives
+// bound to the input digest, which leaves the tx out, lets one call out, and lives
 // five minutes from the approval (pool page, section 3; invariant I49).
 package confirmation
 
@@ -41,9 +41,12 @@ type Row struct {
 }
 
 // Good reports whether the row lets a call with this input under this grant
-// through now. At the exact end of its life it does not.
-func (r Row) Good(input digest.Digest, g id.Grant, pin grant.Pin, now time.Time) bool {
-	return r.State == Approved && r.Input == input && r.Grant == g && r.Pin == pin &&
+// through now. At the exact end of its life it does not. A used row is still good
+// for the tx that it was used by, while nothing of that was sent: retake is that tx
+// when it is taken up again, else zero.
+func (r Row) Good(input digest.Digest, g id.Grant, pin grant.Pin, retake id.Tx, now time.Time) bool {
+	unused := r.State == Approved || r.State == Used && r.UsedBy == retake && !retake.IsZero()
+	return unused && r.Input == input && r.Grant == g && r.Pin == pin &&
 		now.Before(r.DecidedAt.Add(bound.ConfirmationLife.Duration()))
 }
 

@@ -54,7 +54,24 @@ func TestGood(t *testing.T) {
 		{"used", row(confirmation.Used), input, whose, pin, decided, false},
 		{"no row", confirmation.Row{}, digest.Digest{}, id.Grant{}, grant.Pin{}, time.Time{}, false},
 	} {
-		if got := c.row.Good(c.input, c.grant, c.pin, c.now); got != c.want {
+		if got := c.row.Good(c.input, c.grant, c.pin, id.Tx{}, c.now); got != c.want {
+			t.Errorf("%s: good is %v", c.name, got)
+		}
+	}
+	used := row(confirmation.Used)
+	used.UsedBy = id.NewTx(decided)
+	for _, c := range []struct {
+		name   string
+		retake id.Tx
+		now    time.Time
+		want   bool
+	}{
+		{"taken up again", used.UsedBy, decided.Add(life - 1), true},
+		{"taken up again at its end", used.UsedBy, decided.Add(life), false},
+		{"used by another", id.NewTx(decided), decided, false},
+		{"used, and no take-up", id.Tx{}, decided, false},
+	} {
+		if got := used.Good(input, whose, pin, c.retake, c.now); got != c.want {
 			t.Errorf("%s: good is %v", c.name, got)
 		}
 	}
