@@ -69,7 +69,7 @@ func openEngine(ctx context.Context, path string, list []migration.Migration, op
 		_ = pool.Close()
 		return nil, err
 	}
-	known, err := rememberNames(path)
+	known, err := lockedfile.Remember(path, logSuffix)
 	if err != nil {
 		closeAll(sessions)
 		_ = pool.Close()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -256,38 +255,6 @@ func checkIntegrity(ctx context.Context, conn *sql.Conn) error {
 	}
 	if len(found) != 1 || found[0] != "ok" {
 		return fmt.Errorf("%d findings, the first is %q", len(found), append(found, "none")[0])
-	}
-	return nil
-}
-
-// names remembers which files the names of a database stood for, to notice that
-// somebody removed or replaced them: what is written to a removed file is gone
-// when the process ends.
-type names map[string]os.FileInfo
-
-func rememberNames(path string) (names, error) {
-	n := names{}
-	for _, name := range []string{path, path + logSuffix} {
-		info, err := os.Stat(name)
-		if err != nil {
-			return nil, err
-		}
-		n[name] = info
-	}
-	return n, nil
-}
-
-// check compares by stat alone: opening and closing a file would drop the
-// locks that the engine holds on it.
-func (n names) check() error {
-	for name, was := range n {
-		is, err := os.Stat(name)
-		if err != nil {
-			return err
-		}
-		if !os.SameFile(was, is) {
-			return fmt.Errorf("%s is another file than the one that was opened", filepath.Base(name))
-		}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/means/sqldb/lockedfile"
 )
 
 // request is one job on its way. Its life: queued, then dropped by its caller
@@ -43,7 +44,7 @@ type writer struct {
 	session  *session
 	at       seams
 	batchMax int
-	names    names
+	names    lockedfile.Names
 	queue    chan *request
 	done     chan struct{} // closed when the queue is closed and empty
 	fence    *fence
@@ -151,7 +152,7 @@ func (w *writer) attempt(grow bool) {
 		w.commitFailed(err)
 		return
 	}
-	if err := w.names.check(); err != nil {
+	if err := w.names.Check(); err != nil {
 		w.refuse(w.fence.raise("its file was removed or replaced", unknown(err)))
 		return
 	}
