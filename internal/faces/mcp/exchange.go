@@ -122,14 +122,29 @@ func (x *exchange) notify(p frame.Params) {
 		}
 	}
 	if x.seat != nil && (x.msg.Method == frame.Initialized || x.msg.Method == frame.Cancelled) {
+		x.msg.Body = frame.Bare(x.msg)
 		x.toSDK(x.r.Context(), x.door.stateful, x.w)
 		return
 	}
 	x.w.WriteHeader(http.StatusAccepted)
 }
 
+// handOver gives the message the form that the SDK may have, or answers why not.
+func (x *exchange) handOver(p frame.Params) bool {
+	m, bad := frame.Handover(x.msg, p)
+	if bad != nil {
+		x.fail(bad)
+		return false
+	}
+	x.msg = m
+	return true
+}
+
 // lifecycle passes a request on to the SDK.
-func (x *exchange) lifecycle(frame.Params) {
+func (x *exchange) lifecycle(p frame.Params) {
+	if !x.handOver(p) {
+		return
+	}
 	handler := x.door.stateful
 	if x.era == frame.Modern {
 		handler = x.door.stateless

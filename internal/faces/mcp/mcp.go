@@ -108,6 +108,10 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseEntry(w, r, err)
 		return
 	}
+	if name := frame.Doubled(r.Header); name != "" {
+		plain(w, http.StatusBadRequest, "the header "+name+" stands twice with different values")
+		return
+	}
 	e, known := frame.EraOf(r.Header.Get(frame.VersionHeader))
 	if !known {
 		plain(w, http.StatusBadRequest, "this protocol version is not spoken here; spoken are "+

@@ -75,6 +75,9 @@ func (x *exchange) initialize(p frame.Params) {
 		x.fail(&frame.Problem{Code: frame.BadRequest, Message: "this session is initialized"})
 		return
 	}
+	if !x.handOver(p) {
+		return
+	}
 	d := x.door
 	if full := d.reserveSeat(x.app); full != nil {
 		x.fail(frame.ProblemOf(full))

@@ -35,7 +35,11 @@ func (x *exchange) openStream() {
 }
 
 // listen answers a subscription of the revision without sessions.
-func (x *exchange) listen(frame.Params) { x.hold(x.door.stateless, nil) }
+func (x *exchange) listen(p frame.Params) {
+	if x.handOver(p) {
+		x.hold(x.door.stateless, nil)
+	}
+}
 
 // hold lets the SDK keep the response open, within the bounds. opened, if any, is
 // called once the stream takes what is announced; it returns what comes first.

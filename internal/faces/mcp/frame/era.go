@@ -58,6 +58,19 @@ func EraOf(version string) (Era, bool) {
 	return Legacy, version == "" || slices.Contains(sdk.SupportedProtocolVersions(), version)
 }
 
+// Doubled names a header that says how a message is to be read and stands there
+// with two values, of which another reader on the way may take the other one
+// (threats, A56); empty for none.
+func Doubled(h http.Header) string {
+	for _, name := range []string{"Content-Type", VersionHeader, SessionHeader, MethodHeader, NameHeader} {
+		values := h.Values(name)
+		if slices.ContainsFunc(values, func(v string) bool { return v != values[0] }) {
+			return name
+		}
+	}
+	return ""
+}
+
 // CheckTransport holds the headers of a POST to what every revision asks for.
 func CheckTransport(h http.Header) (status int, text string) {
 	if media, _, err := mime.ParseMediaType(h.Get("Content-Type")); err != nil || media != "application/json" {
