@@ -32,18 +32,20 @@ func New(find FindToken, audience authority.Audience) *Doorman {
 // Caller establishes who presents a token. Unknown, revoked, expired and
 // foreign tokens give the same Unauthenticated fault.
 func (d *Doorman) Caller(ctx context.Context, token secret.Secret) (authority.Caller, error) {
-	refused := fault.New(fault.Unauthenticated, "present a live token for this door").
-		With("fix", "steward apps add NAME")
 	hash, ok := secret.HashToken(secret.Access, token)
 	if !ok {
-		return authority.Caller{}, refused
+		return authority.Caller{}, refused()
 	}
 	caller, found, err := d.find(ctx, hash)
 	if err != nil {
 		return authority.Caller{}, err
 	}
 	if !found || caller.Audience != d.audience {
-		return authority.Caller{}, refused
+		return authority.Caller{}, refused()
 	}
 	return caller, nil
+}
+
+func refused() *fault.Fault {
+	return fault.New(fault.Unauthenticated, "present a live token for this door").With("fix", "steward apps add NAME")
 }
