@@ -160,7 +160,7 @@ func (f folder) store(n note) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(draft.Name()) // in vain once it has its name
+	defer func() { _ = os.Remove(draft.Name()) }() // in vain once it has its name
 	_, err = draft.Write(raw)
 	if err := errors.Join(err, draft.Close()); err != nil {
 		return err

@@ -125,7 +125,7 @@ func (c *checker) attach() {
 		if r.State == "reserved" || r.State == "dispatching" {
 			c.complain("%s %s: the row is left %s", r.Client, r.Tx, r.State)
 		}
-		if r.Method == "put" && r.State != "succeeded" && r.State != "failed" {
+		if r.Method == putMethod && r.State != "succeeded" && r.State != "failed" {
 			c.complain("%s %s: a built-in, which is one commit, is %s", r.Client, r.Tx, r.State)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+const putMethod = "put" // of item-store/v1
+
 // span is how often an effect may have happened.
 type span struct{ least, most int }
 
@@ -104,7 +106,7 @@ func (c *checker) storedItems() {
 	type put struct{ version, replaces string }
 	puts := map[string][]put{}
 	for _, one := range c.calls {
-		if one.row == nil || one.row.Method != "put" || one.row.State != "succeeded" {
+		if one.row == nil || one.row.Method != putMethod || one.row.State != "succeeded" {
 			continue
 		}
 		for _, e := range one.exchanges {
@@ -156,7 +158,7 @@ func (c *checker) revocations() {
 		gaps[client] = append(gaps[client], gap{from, time.Unix(1<<40, 0)})
 	}
 	for _, r := range c.rows {
-		if r.Method == "put" {
+		if r.Method == putMethod {
 			continue // its rights are not taken
 		}
 		for _, g := range gaps[r.Client] {

@@ -143,7 +143,7 @@ func (d *Door) survive(w http.ResponseWriter, r *http.Request) {
 	if cause == nil {
 		return
 	}
-	if cause == http.ErrAbortHandler {
+	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)
 	}
 	d.log.Error("a request broke the host's code", "path", r.URL.Path, "panic", cause, "stack", string(debug.Stack()))

@@ -80,10 +80,8 @@ func (g *Guard) check(r *http.Request) (int, *fault.Fault) {
 
 func (g *Guard) knowsHost(host string) bool {
 	host = strings.ToLower(host)
-	name := host
-	if bare, _, err := net.SplitHostPort(host); err == nil {
-		name = bare
-	} else {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
 		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	}
 	return slices.Contains(g.hosts, name) || slices.Contains(g.hosts, host)

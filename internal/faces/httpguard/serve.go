@@ -3,6 +3,7 @@ package httpguard
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -56,7 +57,8 @@ func newID() string {
 // like a whole one.
 func (g *Guard) finish(rec *recorder, r *http.Request) {
 	cause := recover()
-	broken := cause != nil && cause != http.ErrAbortHandler
+	err, _ := cause.(error)
+	broken := cause != nil && !errors.Is(err, http.ErrAbortHandler)
 	if broken {
 		g.log.Error("a request broke the host's code", "request", rec.request, "path", shortened(r.URL.Path), "panic", cause, "stack", string(debug.Stack()))
 	}

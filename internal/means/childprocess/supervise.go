@@ -108,7 +108,7 @@ func stopRequests(lifeline *os.File) <-chan struct{} {
 		once.Do(func() { close(stop) })
 	}()
 	go func() {
-		io.Copy(io.Discard, lifeline)
+		_, _ = io.Copy(io.Discard, lifeline) // its end is the news, however it comes
 		once.Do(func() { close(stop) })
 	}()
 	return stop

@@ -13,7 +13,7 @@ import (
 func selfPath() string { return "/proc/self/exe" }
 
 // adoptOrphans makes processes that lose their parent children of this one.
-func adoptOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } // known since Linux 3.4
 
 // commandAttributes gives the command a process group of its own, and a death
 // signal for the case that the supervisor is killed.

@@ -140,7 +140,7 @@ func (w *writer) attempt(grow bool) {
 	for i := 0; i < len(w.batch) || grow && w.more(); i++ {
 		r := w.batch[i]
 		tx := &Tx{session: w.session, ctx: context.Background()}
-		crashed := false
+		var crashed bool
 		r.err, crashed = run(r.job, tx)
 		if tx.failed == nil && (r.err == nil || !tx.wrote) {
 			continue
