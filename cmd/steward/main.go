@@ -18,7 +18,7 @@ var version = "dev"
 func main() {
 	host := cli.Host{
 		Version: version,
-		Up:      up,
+		Up:      upOrWhyNot,
 		Demo: func(ctx context.Context, out io.Writer) error {
 			self, err := os.Executable()
 			if err != nil {

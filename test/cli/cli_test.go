@@ -28,9 +28,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
-	"github.com/stewardhost/steward/internal/means/sqldb/lockedfile"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
@@ -63,7 +63,7 @@ func run(stdin io.Reader, stdout, stderr io.Writer) int {
 func up(_ context.Context, o cli.UpOptions) error {
 	switch os.Getenv("UP") {
 	case "held":
-		return fmt.Errorf("opening the store: %w", lockedfile.ErrHeld)
+		return trouble.New(trouble.Later, "another host runs on the folder "+o.Data, "steward status")
 	case "busy":
 		return &net.OpError{Op: "listen", Err: syscall.EADDRINUSE}
 	case "denied":

@@ -3,6 +3,8 @@
 package live_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -237,4 +239,41 @@ func TestWithoutAHostTheWayToOneIsTold(t *testing.T) {
 	if versions := typed(t, h, 0, "version"); !strings.Contains(versions.out, "none is running") {
 		t.Errorf("%s", versions.out)
 	}
+}
+
+// A supervisor that restarts on exit code 10 must not restart for ever.
+func TestAStoreThatCannotBeOpenedIsTold(t *testing.T) {
+	h := hosttest.Start(t)
+	h.Stop()
+	file := filepath.Join(h.Home, "steward.db")
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		spoil      func() error
+		code       int
+		what, next string
+	}{
+		"a folder of all": {func() error { return os.Chmod(h.Home, 0o777) }, 3, "belongs to or can be changed by others", "next: chmod 700 " + h.Home},
+		"a file of all":   {func() error { return os.Chmod(file, 0o644) }, 3, "mode 0600", "next: chmod 600 " + file + "*\n"},
+		"a broken file":   {func() error { return os.WriteFile(file, bytes.Repeat([]byte("x"), len(whole)), 0o600) }, 1, "damaged", "put a backup in its place"},
+		"half a file":     {func() error { return os.WriteFile(file, whole[:len(whole)/2], 0o600) }, 1, "damaged", "put a backup in its place"},
+		"a lost file":     {func() error { return os.WriteFile(file, nil, 0o600) }, 1, "restore a backup", "mend that, then steward up"},
+	} {
+		for _, left := range []string{"-wal", "-shm", ".fenced"} {
+			os.Remove(file + left) // most are not there
+		}
+		if err := c.spoil(); err != nil {
+			t.Fatal(err)
+		}
+		got := typed(t, h, c.code, "up", "--listen", "127.0.0.1:0")
+		if !strings.Contains(got.err, c.what) || !strings.Contains(got.err, c.next) {
+			t.Errorf("%s: %s", name, got.err)
+		}
+		if err := errors.Join(os.Chmod(h.Home, 0o700), os.WriteFile(file, whole, 0o600), os.Chmod(file, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.Restart()
 }

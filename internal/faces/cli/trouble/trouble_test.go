@@ -11,7 +11,6 @@ import (
 
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
-	"github.com/stewardhost/steward/internal/means/sqldb/lockedfile"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
@@ -63,7 +62,6 @@ func TestOfUp(t *testing.T) {
 		err  error
 		exit int
 	}{
-		"held":    {fmt.Errorf("x: %w", lockedfile.ErrHeld), trouble.Later},
 		"in use":  {fmt.Errorf("x: %w", syscall.EADDRINUSE), trouble.Later},
 		"denied":  {&os.PathError{Op: "mkdir", Path: "p", Err: syscall.EACCES}, trouble.Unsafe},
 		"fault":   {broken, trouble.Failed},

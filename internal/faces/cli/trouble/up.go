@@ -10,7 +10,6 @@ import (
 
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/ground/fault"
-	"github.com/stewardhost/steward/internal/means/sqldb/lockedfile"
 )
 
 // UsualListen is where the HTTP doors are unless the owner says otherwise.
@@ -29,13 +28,12 @@ func CheckListen(address string) error {
 	return New(Unsafe, "the address "+paper.Word(address)+" reaches beyond this machine, and the doors have no TLS", "steward up --listen "+UsualListen)
 }
 
-// OfUp is the trouble of a host that did not start, or nil for nil.
+// OfUp is the trouble of a host that did not start, or nil for nil. What it does
+// not know the program has made a Trouble of.
 func OfUp(err error, listen, folder string) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, lockedfile.ErrHeld):
-		return New(Later, "another host runs on the folder "+folder, nextStatus)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return New(Later, "something else listens on "+listen, "steward up --listen 127.0.0.1:0")
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EROFS):

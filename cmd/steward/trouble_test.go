@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stewardhost/steward/internal/faces/cli/trouble"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/means/sqldb"
+)
+
+func TestWhyAHostDoesNotStart(t *testing.T) {
+	private := filepath.Join(t.TempDir(), "my pool")
+	shared := filepath.Join(t.TempDir(), "pool")
+	for folder, mode := range map[string]os.FileMode{private: 0o700, shared: 0o777} {
+		if err := errors.Join(os.Mkdir(folder, mode), os.Chmod(folder, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	down := func(code fault.Code, cause error) error {
+		return fmt.Errorf("opening: %w", fault.New(code, "why").Because(fmt.Errorf("deep: %w", cause)))
+	}
+	another := "steward up --data " + filepath.Join(filepath.Dir(private), "another-folder")
+	for name, c := range map[string]struct {
+		err    error
+		folder string
+		want   trouble.Trouble
+	}{
+		"held": {down(fault.Conflict, sqldb.ErrLocked), private,
+			trouble.Trouble{Exit: trouble.Later, What: "another host runs on the folder " + private, Next: "steward status"}},
+		"a file of all": {down(fault.Unavailable, sqldb.ErrUnsafe), private,
+			trouble.Trouble{Exit: trouble.Unsafe, What: "why", Next: "chmod 600 '" + private + "/steward.db'*"}},
+		"a folder of all": {down(fault.Unavailable, sqldb.ErrUnsafe), shared, trouble.Trouble{Exit: trouble.Unsafe, What: "why",
+			Next: "chmod 700 " + shared + " if it is yours alone, else steward up --data " + filepath.Join(filepath.Dir(shared), "another-folder")}},
+		"newer": {down(fault.Conflict, sqldb.ErrNewer), private,
+			trouble.Trouble{Exit: trouble.Failed, What: "why", Next: "run the newer steward that wrote it, or " + another}},
+		"changed": {down(fault.Conflict, sqldb.ErrChanged), private,
+			trouble.Trouble{Exit: trouble.Failed, What: "why", Next: "run the steward that made it, or " + another}},
+		"damaged": {down(fault.Unavailable, sqldb.ErrDamaged), private, trouble.Trouble{Exit: trouble.Failed, What: "why",
+			Next: "keep a copy of '" + private + "' as it is, then put a backup in its place, or " + another}},
+		"no room": {down(fault.Unavailable, errors.New("disk full")), private,
+			trouble.Trouble{Exit: trouble.Failed, What: "why", Next: "mend that, then steward up"}},
+	} {
+		var got *trouble.Trouble
+		if err := whyNot(c.err, c.folder); !errors.As(err, &got) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(c.want, *got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	other := errors.New("other")
+	if got := whyNot(other, private); !errors.Is(got, other) {
+		t.Errorf("another error became %v", got)
+	}
+	if got := errors.Join(whyNot(nil, private), whyEnded(nil)); got != nil {
+		t.Errorf("no error became %v", got)
+	}
+}
+
+func TestAFencedHostIsStartedAgain(t *testing.T) {
+	var got *trouble.Trouble
+	if err := whyEnded(fault.New(fault.Unavailable, "the store has stopped")); !errors.As(err, &got) {
+		t.Fatal(err)
+	}
+	want := trouble.Trouble{Exit: trouble.Failed, What: "the store has stopped", Next: "steward up, which checks the whole store first"}
+	if diff := cmp.Diff(want, *got); diff != "" {
+		t.Error(diff)
+	}
+}
