@@ -26,10 +26,13 @@ func Choose(r adminwire.Review, methods []string, all bool, effects map[string]s
 		}
 	}
 	var out []adminwire.Choice
-	for _, name := range methods {
+	for i, name := range methods {
 		m, ok := shown[name]
 		if !ok {
 			return nil, trouble.New(trouble.Unknown, r.Resource.Label+" has no method "+paper.Word(name), look)
+		}
+		if slices.Contains(methods[:i], name) {
+			return nil, trouble.UsageOf(look, "%s is named twice", paper.Word(name))
 		}
 		c := adminwire.Choice{Method: name, Effects: m.Effects}
 		if text, ok := effects[name]; ok {
