@@ -16,7 +16,14 @@ import (
 // by: something to list, and something that executes.
 type fleet struct{ *mcpupstream.Fleet }
 
-func newFleet(changed func(id.Adapter)) *fleet { return &fleet{mcpupstream.NewFleet(version, changed)} }
+func newFleet(changed func(id.Adapter), opened func(context.Context, id.Adapter, importer.Listed) error) *fleet {
+	return &fleet{mcpupstream.NewFleet(version, mcpupstream.Listener{
+		Changed: changed,
+		Opened: func(ctx context.Context, adapter id.Adapter, l mcpupstream.Listing) error {
+			return opened(ctx, adapter, listedOf(l))
+		},
+	})}
+}
 
 // Use makes an entry known under an adapter's id.
 func (f *fleet) Use(adapter id.Adapter, e importer.Entry) error {
@@ -38,11 +45,15 @@ func (f *fleet) List(ctx context.Context, adapter id.Adapter) (importer.Listed, 
 	if err != nil {
 		return importer.Listed{}, err
 	}
+	return listedOf(l), nil
+}
+
+func listedOf(l mcpupstream.Listing) importer.Listed {
 	out := importer.Listed{Server: l.Server + " " + l.Version, Protocol: l.Protocol}
 	for _, t := range l.Tools {
 		out.Tools = append(out.Tools, importer.Tool{Name: t.Name, Raw: t.Raw, Trouble: t.Trouble})
 	}
-	return out, nil
+	return out
 }
 
 // Connection tells how an entry's connection stands.

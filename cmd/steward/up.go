@@ -148,7 +148,7 @@ func (p *parts) build(ctx context.Context) error {
 	if p.owner, p.hand, err = p.store.EnsureOwner(ctx, ownerName, seeds); err != nil {
 		return err
 	}
-	p.fleet = newFleet(p.relist)
+	p.fleet = newFleet(p.relist, p.opened)
 	p.importer = importer.New(p.store, p.fleet, p.log)
 	if err := p.importer.Start(ctx); err != nil {
 		return err
@@ -160,13 +160,22 @@ func (p *parts) build(ctx context.Context) error {
 	return nil
 }
 
-// relist merges a fresh listing of an upstream that said it had changed.
+// relist merges a fresh listing of an upstream that may have changed.
 func (p *parts) relist(adapter id.Adapter) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	if err := p.importer.Relist(ctx, adapter); err != nil {
 		p.log.Warn("an upstream could not be listed again", "adapter", adapter.String(), "err", err)
 	}
+}
+
+// opened merges what a new session of an upstream offers before it takes calls.
+func (p *parts) opened(ctx context.Context, adapter id.Adapter, listed importer.Listed) error {
+	err := p.importer.Opened(ctx, adapter, listed)
+	if err != nil {
+		p.log.Warn("what an upstream offers now could not be merged", "adapter", adapter.String(), "err", err)
+	}
+	return err
 }
 
 // doors guards every path; what the guard refuses on the RPC paths has the form

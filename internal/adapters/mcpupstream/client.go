@@ -74,6 +74,7 @@ type Client struct {
 
 	mu        sync.Mutex
 	changed   func()
+	opened    func(context.Context, Listing) error
 	starting  *attempt  // nil unless one is under way
 	session   *session  // nil unless one was ready when last looked at
 	startedAt time.Time // of session
@@ -86,8 +87,9 @@ type Client struct {
 
 // attempt is one start that any number of callers wait for.
 type attempt struct {
-	done chan struct{}
-	err  error // written before done is closed
+	done    chan struct{}
+	err     error   // written before done is closed, as is listing
+	listing Listing // what was offered at the start, where somebody looks at that
 }
 
 // The pause after n failures in a row is firstPause doubled n-1 times, at most
@@ -117,6 +119,17 @@ func (c *Client) OnChanged(tell func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changed = tell
+}
+
+// OnOpened sets what looks at everything that the upstream offers when a new
+// session begins. A session that cannot be listed, or that look refuses, never
+// becomes ready, so that no call goes out before it has seen the tools that the
+// call would meet. It runs within the start's deadline; Close waits for it, so it
+// must not use the Client.
+func (c *Client) OnOpened(look func(context.Context, Listing) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.opened = look
 }
 
 func (c *Client) tellChanged() {
@@ -189,10 +202,14 @@ func lastWords(s *session) error {
 // on for the others when one of them gives up. Faults: unavailable, with
 // details.retry_after_ms where a later attempt is worth it.
 func (c *Client) Open(ctx context.Context) error {
-	a, err := c.attempt()
+	a, _, err := c.attempt()
 	if a == nil {
 		return err
 	}
+	return a.wait(ctx)
+}
+
+func (a *attempt) wait(ctx context.Context) error {
 	select {
 	case <-a.done:
 		return a.err
@@ -201,26 +218,27 @@ func (c *Client) Open(ctx context.Context) error {
 	}
 }
 
-// attempt is the start to wait for, or nil and why there is nothing to wait for.
-func (c *Client) attempt() (*attempt, error) {
+// attempt is the start to wait for, and whether it begins now; or nil and why
+// there is nothing to wait for.
+func (c *Client) attempt() (a *attempt, fresh bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.look()
 	switch {
 	case c.open.Err() != nil:
-		return nil, errSwitchedOff
+		return nil, false, errSwitchedOff
 	case c.session != nil:
-		return nil, nil
+		return nil, false, nil
 	case c.starting != nil:
-		return c.starting, nil
+		return c.starting, false, nil
 	case time.Until(c.retryAt) > 0:
-		return nil, c.paused()
+		return nil, false, c.paused()
 	}
 	a, previous := &attempt{done: make(chan struct{})}, c.previous
 	c.starting = a
 	c.starts++
 	c.work.Go(func() { c.start(a, previous) })
-	return a, nil
+	return a, true, nil
 }
 
 // paused is the last failure and when to come again; the lock is held.
@@ -233,6 +251,9 @@ func (c *Client) start(a *attempt, previous *session) {
 	ctx, cancel := context.WithTimeout(c.open, bound.StartDeadline.Duration())
 	defer cancel()
 	s, f := c.connect(ctx, previous)
+	if f == nil {
+		f = c.examine(ctx, s, a)
+	}
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -269,15 +290,38 @@ func (c *Client) connect(ctx context.Context, previous *session) (*session, *fau
 	c.mu.Unlock()
 	c.work.Go(s.run)
 
-	switch err := s.handshake(ctx, c.version); {
-	case err == nil:
-		return s, nil
-	case !s.alive():
-		return nil, notRunning(s)
-	default:
-		s.end("the start failed")
-		return nil, fault.New(fault.Unavailable, "the upstream cannot be used").Because(errors.New(plain(err).Error() + "; " + lastWords(s).Error()))
+	if err := s.handshake(ctx, c.version); err != nil {
+		return nil, abandon(s, err)
 	}
+	return s, nil
+}
+
+// examine shows what a fresh session offers to whoever looks at it.
+func (c *Client) examine(ctx context.Context, s *session, a *attempt) *fault.Fault {
+	c.mu.Lock()
+	look := c.opened
+	c.mu.Unlock()
+	if look == nil {
+		return nil
+	}
+	offered, err := s.offered(ctx)
+	if err == nil {
+		err = look(ctx, offered)
+	}
+	if err != nil {
+		return abandon(s, err)
+	}
+	a.listing = offered
+	return nil
+}
+
+// abandon ends a session that does not become ready.
+func abandon(s *session, err error) *fault.Fault {
+	if !s.alive() {
+		return notRunning(s)
+	}
+	s.end("the start failed")
+	return fault.New(fault.Unavailable, "the upstream cannot be used").Because(errors.New(plain(err).Error() + "; " + lastWords(s).Error()))
 }
 
 // plain is an error without the code that a fault would put before its text.
@@ -289,8 +333,15 @@ func plain(err error) error { return errors.New(fault.From(err).Text) }
 // answer that is no listing. Without a deadline of its own, ctx gets
 // bound.StartDeadline.
 func (c *Client) List(ctx context.Context) (Listing, error) {
-	if err := c.Open(ctx); err != nil {
+	a, fresh, err := c.attempt()
+	if a != nil {
+		err = a.wait(ctx)
+	}
+	switch {
+	case err != nil:
 		return Listing{}, err
+	case fresh && a.listing.Tools != nil:
+		return a.listing, nil // it began after we were asked
 	}
 	s, f := c.live()
 	if f != nil {
@@ -298,12 +349,7 @@ func (c *Client) List(ctx context.Context) (Listing, error) {
 	}
 	ctx, cancel := withDeadline(ctx, bound.StartDeadline)
 	defer cancel()
-	tools, err := s.list(ctx)
-	if err != nil {
-		return Listing{}, err
-	}
-	g := s.greeting
-	return Listing{g.Server, g.Version, g.Protocol, g.Instructions, tools}, nil
+	return s.offered(ctx)
 }
 
 // Call sends one tools/call to the session that exists now; it opens none, so

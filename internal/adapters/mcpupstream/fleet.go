@@ -1,6 +1,7 @@
 package mcpupstream
 
 import (
+	"context"
 	"sync"
 
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -12,18 +13,27 @@ import (
 // use.
 type Fleet struct {
 	version string
-	changed func(id.Adapter)
+	hear    Listener
 
 	mu      sync.Mutex
 	clients map[id.Adapter]*Client
 	closed  bool
 }
 
+// Listener is who hears of what upstreams offer; both are required.
+type Listener struct {
+	// Changed is told, on a goroutine of its own, that an upstream should be listed
+	// again: it says that its tools have changed, or it has not been listed for
+	// bound.RelistEvery.
+	Changed func(id.Adapter)
+	// Opened looks at what a new session offers, before a call can go out to it.
+	Opened func(context.Context, id.Adapter, Listing) error
+}
+
 // NewFleet returns an empty set; version is steward's own, as upstreams are told
-// it, and changed is called, on a goroutine of its own, when an upstream says
-// that its tools have changed.
-func NewFleet(version string, changed func(id.Adapter)) *Fleet {
-	return &Fleet{version: version, changed: changed, clients: make(map[id.Adapter]*Client)}
+// it.
+func NewFleet(version string, hear Listener) *Fleet {
+	return &Fleet{version: version, hear: hear, clients: make(map[id.Adapter]*Client)}
 }
 
 // Use makes an entry known. An entry that is known already keeps its connection.
@@ -34,7 +44,8 @@ func (f *Fleet) Use(adapter id.Adapter, name string, spec childprocess.Spec) {
 		return
 	}
 	c := NewStdio(name, spec, Options{Version: f.version})
-	c.OnChanged(func() { f.changed(adapter) })
+	c.OnChanged(func() { f.hear.Changed(adapter) })
+	c.OnOpened(func(ctx context.Context, l Listing) error { return f.hear.Opened(ctx, adapter, l) })
 	f.clients[adapter] = c
 }
 

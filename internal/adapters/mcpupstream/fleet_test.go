@@ -1,6 +1,7 @@
 package mcpupstream
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,7 +14,11 @@ import (
 func TestFleetKeepsOneConnectionAnEntry(t *testing.T) {
 	t.Parallel()
 	told := make(chan id.Adapter, 4)
-	f := NewFleet("test", func(a id.Adapter) { told <- a })
+	opened := make(chan id.Adapter, 4)
+	f := NewFleet("test", Listener{
+		Changed: func(a id.Adapter) { told <- a },
+		Opened:  func(_ context.Context, a id.Adapter, _ Listing) error { opened <- a; return nil },
+	})
 	defer f.Close()
 	spec := childprocess.Spec{
 		Command: os.Args[0], Args: []string{"upstream", "tells changes", filepath.Join(t.TempDir(), "log")}, Env: childprocess.BaseEnv(),
@@ -34,6 +39,9 @@ func TestFleetKeepsOneConnectionAnEntry(t *testing.T) {
 	}
 	if got := c.Call(t.Context(), "tool", nil, nil); got.Kind != invocation.Answered {
 		t.Errorf("event %+v", got)
+	}
+	if got := <-opened; got != one {
+		t.Errorf("opened %v, want %v", got, one)
 	}
 	if got := <-told; got != one {
 		t.Errorf("told of %v, want %v", got, one)

@@ -21,6 +21,16 @@ type Listing struct {
 // RawTool is one definition, strict JSON, byte for byte as it was sent.
 type RawTool = answer.RawTool
 
+// offered lists the session's tools, and says whose they are.
+func (s *session) offered(ctx context.Context) (Listing, error) {
+	tools, err := s.list(ctx)
+	if err != nil {
+		return Listing{}, err
+	}
+	g := s.greeting
+	return Listing{g.Server, g.Version, g.Protocol, g.Instructions, tools}, nil
+}
+
 // list reads every page. It gives all or a fault, never a part (field faults,
 // FF41, FF43).
 func (s *session) list(ctx context.Context) ([]RawTool, error) {

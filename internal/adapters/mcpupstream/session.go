@@ -142,14 +142,19 @@ func (s *session) errand(work func()) {
 
 // tell passes on that tools have changed, the first time at once and then not
 // more often than bound.RelistPause, since each word makes the host list again.
+// An upstream that never says so is looked at each bound.RelistEvery.
 func (s *session) tell() {
 	for {
+		routine := time.NewTimer(bound.RelistEvery.Duration())
 		select {
 		case <-s.gone:
+			routine.Stop()
 			return
 		case <-s.changes:
-			s.changed()
+			routine.Stop()
+		case <-routine.C:
 		}
+		s.changed()
 		pause := time.NewTimer(bound.RelistPause.Duration())
 		select {
 		case <-s.gone:

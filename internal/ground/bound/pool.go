@@ -32,6 +32,7 @@ var (
 	StopGrace         = Row{"child_stop_ms", 5_000, Milliseconds, fault.Unavailable, "field faults, FF31", "means/childprocess"}
 	UpstreamLineBytes = Row{"upstream_line_bytes", 8 << 20, Bytes, fault.TooLarge, "field faults, FF64", "adapters/mcpupstream"}
 	RelistPause       = Row{"relist_pause_ms", 500, Milliseconds, fault.RateLimited, "field faults, FF39", "adapters/mcpupstream"}
+	RelistEvery       = Row{"relist_every_s", 300, Seconds, fault.Unavailable, "threats, A48", "adapters/mcpupstream"}
 	ListingTools      = Row{"listing_tools", 512, Count, fault.TooLarge, "field faults, FF43", "adapters/mcpupstream"}
 	ListingPages      = Row{"listing_pages", 128, Count, fault.TooLarge, "field faults, FF41", "adapters/mcpupstream"}
 	ListingBytes      = Row{"listing_bytes", 4 << 20, Bytes, fault.TooLarge, "field faults, FF63", "adapters/mcpupstream"}
@@ -43,7 +44,9 @@ var (
 	TxBack            = Row{"tx_back_s", 24 * 3600, Seconds, fault.TxExpired, "pool page 5", "domain/pool/authority"}
 	RepeatGuard       = Row{"repeat_guard_s", 10 * 60, Seconds, fault.Conflict, "pool page 6", "domain/pool/authority"}
 	ConfirmationLife  = Row{"confirmation_s", 5 * 60, Seconds, fault.ConfirmationRequired, "pool page 3", "domain/pool/authority"}
+	AppConfirmations  = Row{"open_confirmations_per_app", 8, Count, fault.RateLimited, "ours: no app may use up the owner's questions", "domain/pool/authority"}
 	OpenConfirmations = Row{"open_confirmations", 32, Count, fault.RateLimited, "pool page 3", "domain/pool/authority"}
+	QuestionLife      = Row{"open_confirmation_s", 24 * 3600, Seconds, fault.ConfirmationRequired, "ours: as long as the tx that it was asked for", "domain/pool/confirmation"}
 	ResourcePerMinute = Row{"resource_calls_per_minute", 60, Count, fault.RateLimited, "draft, importer ceilings", "domain/pool/budget"}
 	ResourceAtOnce    = Row{"resource_calls_at_once", 4, Count, fault.RateLimited, "draft, importer ceilings", "domain/pool/budget"}
 	AccountAtOnce     = Row{"account_calls_at_once", 256, Count, fault.RateLimited, "pool page 7", "domain/pool/budget"}
@@ -68,7 +71,7 @@ var poolRows = []Row{
 	JSONBytes, JSONDepth, JSONNodes, RequestBytes, RequestDepth, RequestNodes, AdminBytes, AnswerBytes, ResultBytes, ResultDepth, ResultNodes,
 	DescriptorBytes, ContractURLBytes, ContractMethods, SchemaBytes, SchemaDepth, SchemaNodes, SchemaProperties,
 	SchemaEnum, TitleBytes, DescriptionBytes, LabelBytes, CallDeadline, CallGrace, StartDeadline, StopGrace,
-	UpstreamLineBytes, RelistPause, ListingTools, ListingPages, ListingBytes, ListingDepth, ListingNodes, ToolBytes, StderrBytes, TxAhead, TxBack,
-	RepeatGuard, ConfirmationLife, OpenConfirmations, ResourcePerMinute, ResourceAtOnce, AccountAtOnce, BudgetMost, ItemKeyBytes, ItemValueBytes, PageRows, ProcessorOrigins,
+	UpstreamLineBytes, RelistPause, RelistEvery, ListingTools, ListingPages, ListingBytes, ListingDepth, ListingNodes, ToolBytes, StderrBytes, TxAhead, TxBack,
+	RepeatGuard, ConfirmationLife, AppConfirmations, OpenConfirmations, QuestionLife, ResourcePerMinute, ResourceAtOnce, AccountAtOnce, BudgetMost, ItemKeyBytes, ItemValueBytes, PageRows, ProcessorOrigins,
 	MCPApps, MCPSessions, MCPStreams, MCPHeld, MCPCalls, MCPListTools, MCPListBytes, MCPSessionIdle, MCPRecheck, MCPWrite,
 }

@@ -4,7 +4,8 @@
 // makes anything callable (pool page, section 8).
 //
 // A listing is always merged with what is stored in one transaction, so that a
-// drifted tool is off from the moment it is seen. The importer keeps nothing
+// drifted tool is off from the moment it is seen, and every new session is listed
+// before it takes a call. The importer keeps nothing
 // itself; it is safe for concurrent use.
 package importer
 
@@ -144,6 +145,22 @@ func (im *Importer) Relist(ctx context.Context, adapter id.Adapter) error {
 	return err
 }
 
+// Opened merges what a new session of an entry offers, before a call can go out to
+// it: the upstream may be another program than the one that was approved (threats,
+// A48). An entry that is only being looked at is left alone.
+func (im *Importer) Opened(ctx context.Context, adapter id.Adapter, listed Listed) error {
+	rows, err := im.store.Adapters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range rows {
+		if a.ID == adapter && a.State == view.Enabled {
+			_, err = im.merge(ctx, a.Owner, adapter, listed)
+		}
+	}
+	return err
+}
+
 // Refresh lists an entry again and merges the result; methods that drifted are
 // off when it returns.
 func (im *Importer) Refresh(ctx context.Context, owner id.Owner, adapter id.Adapter) (view.Listing, error) {
@@ -151,6 +168,10 @@ func (im *Importer) Refresh(ctx context.Context, owner id.Owner, adapter id.Adap
 	if err != nil {
 		return view.Listing{}, err
 	}
+	return im.merge(ctx, owner, adapter, listed)
+}
+
+func (im *Importer) merge(ctx context.Context, owner id.Owner, adapter id.Adapter, listed Listed) (view.Listing, error) {
 	return im.store.ApplyListing(ctx, owner, adapter, listed.Server, listed.Protocol, offersOf(im.propose(adapter, "", listed)))
 }
 
