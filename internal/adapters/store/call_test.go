@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/digest"
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -412,6 +414,58 @@ func TestAConfirmationOfACallThatWasNotSentIsGoodForItsTx(t *testing.T) {
 	wantFault(t, err, fault.ConfirmationRequired)
 	n.settle(t, n.dispatch(t, call), answered)
 	n.holds(t)
+}
+
+// No app can use up what may wait for the owner, and what nobody answers stops
+// waiting by itself.
+func TestOneAppsQuestionsLeaveRoomForOthers(t *testing.T) {
+	n := newNotes(t)
+	n.grant(t, n.app, n.resource, grant.Always, "add")
+	other := n.pool.app(t, n.owner, "other")
+	n.grant(t, other, n.resource, grant.Always, "add")
+	ask := func(c authority.Caller, text string, want fault.Code) *fault.Fault {
+		t.Helper()
+		_, err := n.Reserve(t.Context(), n.command(t, c, n.tx(), n.resource.String(), "add", `{"text":"`+text+`"}`))
+		wantFault(t, err, want)
+		return fault.From(err)
+	}
+	waiting := func() int {
+		t.Helper()
+		list, err := n.Confirmations(t.Context(), n.owner, false)
+		must(t, err)
+		return len(list)
+	}
+	for i := range bound.AppConfirmations.Int() {
+		ask(n.app, fmt.Sprint(i), fault.ConfirmationRequired)
+	}
+	refused := ask(n.app, "one more", fault.RateLimited)
+	if refused.Details["fix"] != "steward confirm list" || refused.Details["bound"] != bound.AppConfirmations.Key {
+		t.Fatalf("%+v", refused.Details)
+	}
+	ask(n.app, "0", fault.ConfirmationRequired) // it waits already
+	late := ask(other, "0", fault.ConfirmationRequired)
+	if got := waiting(); got != bound.AppConfirmations.Int()+1 {
+		t.Fatalf("%d questions wait", got)
+	}
+	n.clock.step(bound.QuestionLife.Duration())
+	if got := waiting(); got != 0 {
+		t.Fatalf("%d questions wait for ever", got)
+	}
+	which, err := id.Parse[id.Confirmation](late.Details["confirmation"].(string))
+	must(t, err)
+	_, err = n.DecideConfirmation(t.Context(), n.owner, which, true)
+	wantFault(t, err, fault.Conflict)
+	if again := ask(other, "0", fault.ConfirmationRequired); again.Details["confirmation"] == which.String() {
+		t.Fatal("a question that nobody can answer is asked again")
+	}
+	ask(n.app, "one more", fault.ConfirmationRequired)
+	all, err := n.Confirmations(t.Context(), n.owner, true)
+	must(t, err)
+	states := map[confirmation.State]int{}
+	for _, q := range all {
+		states[q.Row.State]++
+	}
+	same(t, states, map[confirmation.State]int{confirmation.Expired: bound.AppConfirmations.Int() + 1, confirmation.Open: 2})
 }
 
 func TestTheAgeOfATxIsBounded(t *testing.T) {

@@ -84,6 +84,7 @@ type modelQuestion struct {
 	state        confirmation.State
 	asked        time.Time
 	decided      time.Time
+	usedBy       id.Tx
 }
 
 // now is the store's time: the wall clock, or what it has shown before.
@@ -171,23 +172,28 @@ func (m *model) decide(a *modelApp, tx id.Tx, method, args string, ack id.Tx) de
 	if method != "mail" {
 		return decision{}
 	}
-	return m.confirm(a, method, args)
+	return m.confirm(a, method, args, r)
 }
 
-func (m *model) confirm(a *modelApp, method, args string) decision {
+// confirm looks for a yes, for a call whose row, if it has one, was not dispatched.
+func (m *model) confirm(a *modelApp, method, args string, r *modelRow) decision {
 	g := a.grants[method]
-	open, known := 0, false
+	open, ofApp, known := 0, 0, false
 	for _, q := range m.questions {
 		equal := q.app == a && q.method == method && q.args == args && q.grant == g.id && q.revision == g.revision
-		if equal && q.state == confirmation.Approved && m.now().Before(q.decided.Add(5*time.Minute)) {
+		mine := q.state == confirmation.Approved || q.state == confirmation.Used && r != nil && q.usedBy == r.tx
+		if equal && mine && m.now().Before(q.decided.Add(5*time.Minute)) {
 			return decision{use: q}
 		}
 		if q.state == confirmation.Open {
 			open++
 			known = known || equal
 		}
+		if q.state == confirmation.Open && q.app == a {
+			ofApp++
+		}
 	}
-	if !known && open >= 32 {
+	if !known && (open >= 32 || ofApp >= 8) {
 		return decision{code: fault.RateLimited}
 	}
 	return decision{code: fault.ConfirmationRequired, ask: !known}
@@ -387,7 +393,7 @@ func (m *model) send(rt *rapid.T, a *modelApp, tx id.Tx, method, args string) {
 		m.told["denied"]++
 		if want.ask {
 			g := a.grants[method]
-			m.questions = append(m.questions, &modelQuestion{c.NewConfirmation, a, method, args, g.id, g.revision, confirmation.Open, m.now(), time.Time{}})
+			m.questions = append(m.questions, &modelQuestion{c.NewConfirmation, a, method, args, g.id, g.revision, confirmation.Open, m.now(), time.Time{}, id.Tx{}})
 		}
 		if ch.Row.ID != (id.Invocation{}) {
 			rt.Fatalf("a refusal tells of a row: %+v", ch)
@@ -410,7 +416,7 @@ func (m *model) reserved(rt *rapid.T, a *modelApp, c authority.Call, method stri
 	}
 	r.attempt, r.deadline, r.state = authority.AttemptOf(ch.Row), m.now().Add(c.Deadline), invocation.Reserved
 	if want.use != nil {
-		want.use.state = confirmation.Used
+		want.use.state, want.use.usedBy = confirmation.Used, c.Tx
 	}
 	if c.Ready != (ch.Action == authority.Dispatch) || !c.Ready != (ch.Action == authority.Wait) {
 		rt.Fatalf("ready %v gave %s", c.Ready, ch.Action)
@@ -757,6 +763,11 @@ func (m *model) clock(rt *rapid.T) {
 	}
 	m.p.clock.step(d)
 	m.p.shown = m.now()
+	for _, q := range m.questions {
+		if q.state == confirmation.Open && m.now().Sub(q.asked) >= 24*time.Hour {
+			q.state = confirmation.Expired
+		}
+	}
 	_, err := m.p.runTx(rt, m.hand, id.NewTx(m.now()), "@profile", "get", `{}`, "")
 	ok(rt, err)
 	m.told["call"]++

@@ -20,21 +20,22 @@ const (
 		"LEFT JOIN clients c ON c.owner = q.owner AND c.client = q.client " +
 		"LEFT JOIN resources r ON r.owner = q.owner AND r.resource = q.resource WHERE q.owner = $1"
 	newestQuestions = questions + " ORDER BY q.asked_at DESC, q.confirmation DESC LIMIT $2"
-	openQuestions   = questions + " AND q.state = 'open' ORDER BY q.asked_at DESC LIMIT $2"
+	openQuestions   = questions + " AND q.state = 'open' AND q.asked_at > $3 ORDER BY q.asked_at DESC LIMIT $2"
 	questionByID    = "SELECT " + record.ConfirmationColumns + " FROM confirmations q WHERE q.owner = $1 AND q.confirmation = $2"
 )
 
-// Confirmations lists the questions that are open, newest first, or the newest of
-// all of them.
+// Confirmations lists the questions that wait for the owner, newest first, or the
+// newest of all of them, each in the state that it has now.
 func (h *Holdings) Confirmations(ctx context.Context, owner id.Owner, all bool) (list []view.Confirmation, err error) {
-	query := openQuestions
-	if all {
-		query = newestQuestions
-	}
 	err = h.ledger.Read(ctx, func(tx *ledger.Tx) error {
-		rows, err := tx.Query(query, owner.String(), bound.PageRows.Int())
+		query, args := newestQuestions, []any{owner.String(), bound.PageRows.Int()}
+		if !all {
+			query, args = openQuestions, append(args, confirmation.WaitsSince(tx.Now).UnixMilli())
+		}
+		rows, err := tx.Query(query, args...)
 		list, err = sqldb.Collect(rows, err, func(rows *sql.Rows) (v view.Confirmation, err error) {
 			v.Row, err = record.ScanConfirmation(rows, record.Word(&v.App), record.Word(&v.Resource))
+			v.Row.State = v.Row.StateAt(tx.Now)
 			return v, err
 		})
 		return err

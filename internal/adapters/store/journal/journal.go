@@ -49,7 +49,8 @@ const (
 		"AND q.state IN ('open', 'approved') ORDER BY q.asked_at, q.confirmation"
 	usedQuestions = "SELECT " + record.ConfirmationColumns + " FROM confirmations q WHERE q.owner = $1 AND q.client = $2 AND q.used_by = $3 " +
 		"AND q.state = 'used' ORDER BY q.confirmation"
-	openQuestions = "SELECT COUNT(*) FROM confirmations q WHERE q.owner = $1 AND q.state = 'open'"
+	openQuestions = "SELECT COUNT(*), COALESCE(SUM(CASE WHEN q.client = $2 THEN 1 ELSE 0 END), 0) FROM confirmations q " +
+		"WHERE q.owner = $1 AND q.state = 'open' AND q.asked_at > $3"
 )
 
 // Resolve reads a method without authorizing anything; false if there is none. The
@@ -116,10 +117,11 @@ func (j *Journal) facts(tx *ledger.Tx, c authority.Call) (f authority.CallFacts,
 	if err == nil && f.Row != nil {
 		var used []confirmation.Row
 		used, err = questions(tx, usedQuestions, c, c.Tx.String())
-		f.Confirmations = append(f.Confirmations, used...)
+		f.Confirmations = append(used, f.Confirmations...) // its own yes first
 	}
 	if err == nil {
-		_, err = tx.One(openQuestions, []any{c.Caller.Owner.String()}, &f.OpenQuestions)
+		_, err = tx.One(openQuestions, []any{c.Caller.Owner.String(), c.Caller.Client.String(), confirmation.WaitsSince(tx.Now).UnixMilli()},
+			&f.OpenQuestions, &f.AppQuestions)
 	}
 	return f, s.Next, err
 }

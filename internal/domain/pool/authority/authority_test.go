@@ -161,6 +161,14 @@ func TestACallIsAllowedOnlyIfEverythingHolds(t *testing.T) {
 			s.facts.Confirmations[0].UsedBy, s.facts.Row = id.NewTx(now), s.row(invocation.NotDispatched)
 		}, fault.ConfirmationRequired, ""},
 		{"another input confirmed", func(s *scene) { s.ask(confirmation.Approved, 0); s.facts.Confirmations[0].Input = digest.Digest{} }, fault.ConfirmationRequired, ""},
+		{"asked 24 h ago", func(s *scene) {
+			s.ask(confirmation.Open, 0)
+			s.facts.Confirmations[0].AskedAt = now.Add(-24 * time.Hour)
+		}, fault.ConfirmationRequired, ""},
+		{"too many open questions of this app", func(s *scene) { s.facts.Standing.Grant.Confirm, s.facts.AppQuestions = grant.Always, 8 }, fault.RateLimited, ""},
+		{"nearly too many open questions", func(s *scene) {
+			s.facts.Standing.Grant.Confirm, s.facts.AppQuestions, s.facts.OpenQuestions = grant.Always, 7, 31
+		}, fault.ConfirmationRequired, ""},
 		{"too many open questions", func(s *scene) { s.facts.Standing.Grant.Confirm, s.facts.OpenQuestions = grant.Always, 32 }, fault.RateLimited, ""},
 		{"the owner needs no grant", func(s *scene) {
 			s.facts.Standing.Client.Kind, s.facts.Standing.Token, s.facts.Standing.Grant = authority.OwnersHand, nil, nil

@@ -50,7 +50,8 @@ type CallFacts struct {
 	Row           *invocation.Row // of this (owner, client, tx)
 	Held          *invocation.Row // the client's newest row in doubt with equal input and target
 	Confirmations []confirmation.Row
-	OpenQuestions int // of this owner
+	OpenQuestions int // that wait for this owner
+	AppQuestions  int // those of them that this client caused
 }
 
 // Action is what the dispatcher does next.
@@ -211,19 +212,32 @@ func confirmed(f CallFacts, c Call, now time.Time) (id.Confirmation, *confirmati
 		if r.Good(c.Input, g.ID, pin, retake, now) {
 			return r.ID, nil, nil
 		}
-		if r.State == confirmation.Open && r.Input == c.Input && r.Grant == g.ID && r.Pin == pin {
+		if r.StateAt(now) == confirmation.Open && r.Input == c.Input && r.Grant == g.ID && r.Pin == pin {
 			open = &f.Confirmations[i]
 		}
 	}
 	if open != nil {
 		return id.Confirmation{}, nil, askFault(open.ID)
 	}
-	if f.OpenQuestions >= bound.OpenConfirmations.Int() {
-		return id.Confirmation{}, nil, bound.OpenConfirmations.Exceeded()
+	if bad := mayAsk(f); bad != nil {
+		return id.Confirmation{}, nil, bad
 	}
 	ask := &confirmation.Row{ID: c.NewConfirmation, Key: keyOf(c), Grant: g.ID, Pin: pin, Input: c.Input,
 		Args: c.Args, State: confirmation.Open, AskedAt: now}
 	return id.Confirmation{}, ask, askFault(ask.ID)
+}
+
+// mayAsk bounds what may wait for the owner, so that no app can shut the others'
+// questions out (decision 9).
+func mayAsk(f CallFacts) *fault.Fault {
+	row := bound.AppConfirmations
+	if f.AppQuestions < row.Int() {
+		row = bound.OpenConfirmations
+		if f.OpenQuestions < row.Int() {
+			return nil
+		}
+	}
+	return row.Exceeded().With("fix", "steward confirm list")
 }
 
 func askFault(which id.Confirmation) *fault.Fault {

@@ -13,16 +13,18 @@ import (
 	"github.com/stewardhost/steward/internal/ground/id"
 )
 
-// State is where a confirmation stands; whether an approved one is still good is
-// derived from the time.
+// State is where a confirmation stands. Whether an approved one is still good, and
+// whether an open one still waits, is derived from the time.
 type State string
 
-// The states: open may be approved or denied, approved may be used.
+// The states: open may be approved or denied, approved may be used. Expired is an
+// open one that nobody answered in time, and is never stored.
 const (
 	Open     State = "open"
 	Approved State = "approved"
 	Denied   State = "denied"
 	Used     State = "used"
+	Expired  State = "expired"
 )
 
 // Row is one question to the owner. Args is the exact input, for the owner's
@@ -50,6 +52,19 @@ func (r Row) Good(input digest.Digest, g id.Grant, pin grant.Pin, retake id.Tx, 
 		now.Before(r.DecidedAt.Add(bound.ConfirmationLife.Duration()))
 }
 
+// StateAt derives where the row stands now. A question waits as long as the tx that
+// it was asked for could be sent again; at the exact end it does not.
+func (r Row) StateAt(now time.Time) State {
+	if r.State == Open && !r.AskedAt.After(WaitsSince(now)) {
+		return Expired
+	}
+	return r.State
+}
+
+// WaitsSince is the time at which the oldest question that waits now was not yet
+// asked.
+func WaitsSince(now time.Time) time.Time { return now.Add(-bound.QuestionLife.Duration()) }
+
 // Decide moves an open row. Deciding the same way twice changes nothing and is
 // no fault (field faults, FF100).
 func (r Row) Decide(approve bool, now time.Time) (Row, error) {
@@ -60,8 +75,8 @@ func (r Row) Decide(approve bool, now time.Time) (Row, error) {
 	if r.State == want {
 		return r, nil
 	}
-	if r.State != Open {
-		return r, fault.Newf(fault.Conflict, "the confirmation is already %s", r.State)
+	if state := r.StateAt(now); state != Open {
+		return r, fault.Newf(fault.Conflict, "the confirmation is already %s", state)
 	}
 	r.State, r.DecidedAt = want, now
 	return r, nil

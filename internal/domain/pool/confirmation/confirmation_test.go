@@ -84,7 +84,12 @@ func TestDecide(t *testing.T) {
 	at := func(s confirmation.State, when time.Time) confirmation.Row {
 		return confirmation.Row{ID: which, Grant: whose, Pin: pin, Input: input, Args: []byte("{}"), State: s, AskedAt: decided, DecidedAt: when}
 	}
-	later := decided.Add(time.Minute)
+	askedAt := func(asked time.Time, s confirmation.State, when time.Time) confirmation.Row {
+		r := at(s, when)
+		r.AskedAt = asked
+		return r
+	}
+	later, waits := decided.Add(time.Minute), bound.QuestionLife.Duration()
 	for _, c := range []struct {
 		from    confirmation.Row
 		approve bool
@@ -93,6 +98,9 @@ func TestDecide(t *testing.T) {
 	}{
 		{at(confirmation.Open, time.Time{}), true, at(confirmation.Approved, later), false},
 		{at(confirmation.Open, time.Time{}), false, at(confirmation.Denied, later), false},
+		{askedAt(later.Add(1-waits), confirmation.Open, time.Time{}), true, askedAt(later.Add(1-waits), confirmation.Approved, later), false},
+		{askedAt(later.Add(-waits), confirmation.Open, time.Time{}), true, askedAt(later.Add(-waits), confirmation.Open, time.Time{}), true},
+		{askedAt(later.Add(-waits), confirmation.Open, time.Time{}), false, askedAt(later.Add(-waits), confirmation.Open, time.Time{}), true},
 		{at(confirmation.Approved, decided), true, at(confirmation.Approved, decided), false},
 		{at(confirmation.Approved, decided), false, at(confirmation.Approved, decided), true},
 		{at(confirmation.Denied, decided), false, at(confirmation.Denied, decided), false},
