@@ -3,6 +3,7 @@ package demo
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/stewardhost/steward/internal/ground/strictjson"
@@ -59,8 +60,12 @@ func (s *story) importServer() error {
 	if _, err := s.tell("import", s.configFile()); err != nil {
 		return err
 	}
-	_, err := s.tell("review", server)
-	return err
+	out, err := s.tell("review", server)
+	if err != nil {
+		return err
+	}
+	diff := regexp.MustCompile(`(?m)^ +\+ /title: at most 4,096 characters \(had no limit\)$`).FindString(out)
+	return must(diff != "", "the review does not show what was narrowed")
 }
 
 func (s *story) approve() error {

@@ -20,7 +20,7 @@ import (
 const (
 	patience = 20 * time.Second      // for anything that the story waits for
 	glance   = 20 * time.Millisecond // between two looks
-	outLines = 14                    // of a command's output that are worth telling
+	outLines = 48                    // of a command's output that are worth telling
 	ours     = "STEWARD_HOME"        // the variable that names the data folder
 	anyPort  = "127.0.0.1:0"         // loopback, a free port
 )

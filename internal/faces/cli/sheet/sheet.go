@@ -75,8 +75,11 @@ func Methods(w io.Writer, methods []adminwire.Definition) {
 	t.Write(w, "")
 }
 
+// few is how many usual changes of one method are told without being asked for.
+const few = 9
+
 // Method tells all that an approval of one method says yes to. With whole it
-// also tells each usual bound and the schemas.
+// also tells each usual change, however many there are, and the schemas.
 func Method(w io.Writer, m adminwire.Definition, whole bool) {
 	fmt.Fprintf(w, "%s  %s\n", paper.Line(m.Method), m.State)
 	const indent = "  "
@@ -113,8 +116,8 @@ func document(w io.Writer, name string, raw []byte, indent string) {
 	}
 }
 
-// narrowed tells the difference to what the upstream accepts: one line for the
-// usual bounds, and each exception.
+// narrowed tells the difference to what the upstream accepts: how many changes
+// there are, the usual ones if they are few, and each exception.
 func narrowed(w io.Writer, p importer.Proposal, whole bool, indent string) {
 	if p.Outcome == narrowing.Refused {
 		return // the method's reason says it
@@ -134,7 +137,7 @@ func narrowed(w io.Writer, p importer.Proposal, whole bool, indent string) {
 		line = paper.Count(len(usual), "change") + " of the usual kind"
 	}
 	fmt.Fprintf(w, "%s%-12s %s\n", indent, "narrowing", line)
-	if whole {
+	if whole || len(usual) <= few {
 		decisions(w, "+", usual, indent)
 	}
 	decisions(w, "!", odd, indent)
@@ -151,6 +154,7 @@ func decisions(w io.Writer, sign string, list []narrowing.Decision, indent strin
 func Legend(w io.Writer) {
 	p := narrowing.Default()
 	fmt.Fprintf(w, "The usual changes: texts to %d characters, texts with a name like content to %d, lists to %d entries,\n"+
-		"whole numbers to ±(2^53-1), objects to their named members. ! is a change to look at, - what can no longer be given.\n",
+		"whole numbers to ±(2^53-1), objects to their named members. + is such a change, ! one to look at, - what can no\n"+
+		"longer be given.\n",
 		p.Text, p.LongText, p.List)
 }
