@@ -30,6 +30,48 @@ func Block(text, indent string) string {
 	return indent + strings.ReplaceAll(text, "\n", "\n"+indent)
 }
 
+// Wrapped is Block with its long lines broken at spaces, so that no line is wider
+// than width and a terminal breaks none itself: what stands at the left edge is
+// never the text's. What goes on from the line above has two spaces more.
+func Wrapped(text, indent string, width int) string {
+	text = strings.ReplaceAll(resource.Visible(text), "\t", "    ")
+	var out []string
+	for _, line := range strings.Split(text, "\n") {
+		lead := indent
+		for {
+			head, rest := broken(line, width-len(lead))
+			out = append(out, lead+head)
+			if rest == "" {
+				break
+			}
+			line, lead = rest, indent+"  "
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// broken splits a line at the last space within a width, or within a word that is
+// wider. Characters that may take two columns count as two.
+func broken(line string, width int) (head, rest string) {
+	space, used := -1, 0
+	for at, r := range line {
+		if r == ' ' {
+			space = at
+		}
+		if used++; r >= 0x1100 {
+			used++
+		}
+		switch {
+		case used <= width || at == 0:
+		case space > 0 && strings.Trim(line[:space], " ") != "":
+			return line[:space], line[space+1:]
+		default:
+			return line[:at], line[at:]
+		}
+	}
+	return line, ""
+}
+
 // JSON is a document on as many lines as it likes, each behind the indent. It is
 // the same document: unseen characters inside its strings are JSON escapes. What
 // is no JSON is shown as a Block.

@@ -32,6 +32,26 @@ func TestNothingUnseenIsShown(t *testing.T) {
 	}
 }
 
+// A long line cannot put words of its own at the left edge.
+func TestLongLinesAreBrokenWithinTheWidth(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"short":       {"one two", "| one two"},
+		"at spaces":   {"one two three four", "| one two\n|   three\n|   four"},
+		"own lines":   {"one\n\ntwo three four", "| one\n| \n| two three\n|   four"},
+		"a long word": {"abcdefghijklmnop", "| abcdefghij\n|   klmnop"},
+		"only spaces": {"a" + strings.Repeat(" ", 14) + "b", "| a         \n|       b"},
+		"wide":        {"\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57", "| \u6f22\u5b57\u6f22\u5b57\u6f22\n|   \u5b57"},
+		"unseen":      {"a\u202eb c", "| a\\u{202e}b\n|   c"},
+		"an escape":   {"one two\x1b[2J", "| one\n|   two\\u{1b\n|   }[2J"},
+		"empty":       {"", "| "},
+	} {
+		got := paper.Wrapped(c.text, "| ", 12)
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // Whatever stands in a document, a terminal gets nothing that cannot be seen, and
 // a reader of JSON gets the same document.
 func FuzzJSONIsTheSameDocument(f *testing.F) {

@@ -45,6 +45,19 @@ func States(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
+// Resources is the table of what is in the pool.
+func Resources(w io.Writer, all []adminwire.Resource) {
+	t := paper.NewTable("resource", "alias", "state", "server", "methods", "id")
+	for _, r := range all {
+		server := ""
+		if r.Upstream != nil {
+			server = r.Upstream.Server
+		}
+		t.Row(r.Label, r.Alias, r.State, server, States(r.Methods), r.ID)
+	}
+	t.Write(w, "")
+}
+
 // Resource tells what a resource is.
 func Resource(w io.Writer, r adminwire.Resource) {
 	t := paper.NewTable()
@@ -78,6 +91,9 @@ func Methods(w io.Writer, methods []adminwire.Definition) {
 // few is how many usual changes of one method are told without being asked for.
 const few = 9
 
+// pageWidth is what the narrowest usual terminal shows on one line.
+const pageWidth = 80
+
 // Method tells all that an approval of one method says yes to. With whole it
 // also tells each usual change, however many there are, and the schemas.
 func Method(w io.Writer, m adminwire.Definition, whole bool) {
@@ -90,7 +106,7 @@ func Method(w io.Writer, m adminwire.Definition, whole bool) {
 	}
 	field("title", m.Title)
 	if m.Description != "" {
-		fmt.Fprintf(w, "%sdescription, as models will be told:\n%s\n", indent, paper.Block(m.Description, indent+"  | "))
+		fmt.Fprintf(w, "%sdescription, as models will be told:\n%s\n", indent, paper.Wrapped(m.Description, indent+"  | ", pageWidth))
 	}
 	field("effects", strings.Join(m.Effects, ","))
 	if m.Precondition {
@@ -148,6 +164,19 @@ func decisions(w io.Writer, sign string, list []narrowing.Decision, indent strin
 	for _, d := range list {
 		fmt.Fprintf(w, "%s  %s %s\n", indent, sign, paper.Line(d.String()))
 	}
+}
+
+// Chosen tells what was approved and gives the methods as words of a command.
+func Chosen(w io.Writer, shown string, chosen []adminwire.Choice) []string {
+	fmt.Fprintf(w, "Approved, as shown in %s:\n", shown)
+	t := paper.NewTable("method", "effects")
+	names := make([]string, len(chosen))
+	for i, c := range chosen {
+		names[i] = paper.Word(c.Method)
+		t.Row(c.Method, strings.Join(c.Effects, ","))
+	}
+	t.Write(w, "  ")
+	return names
 }
 
 // Legend explains the signs of a narrowing and the usual bounds.

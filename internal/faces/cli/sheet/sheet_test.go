@@ -29,3 +29,15 @@ func TestUsualChangesAreToldWhileTheyAreFew(t *testing.T) {
 		}
 	}
 }
+
+// What an upstream wrote never stands where steward's own words stand.
+func TestADescriptionStaysBehindItsMark(t *testing.T) {
+	m := adminwire.Definition{Method: "m", Effects: []string{"delete"}, Description: strings.Repeat("read a file ", 40) + strings.Repeat(" ", 70) + "effects      read"}
+	var out strings.Builder
+	sheet.Method(&out, m, false)
+	for line := range strings.Lines(out.String()) {
+		if len(line) > 81 || strings.Contains(line, "read") && !strings.HasPrefix(line, "    | ") {
+			t.Errorf("%q", line)
+		}
+	}
+}
