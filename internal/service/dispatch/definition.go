@@ -4,6 +4,9 @@ import (
 	"context"
 	"sync"
 
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/contract"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/digest"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -26,19 +29,69 @@ type definitionKey struct {
 	ref   Reference
 }
 
-// definitions remembers compiled methods. A remembered one may be old: the
-// decision inside the transaction compares its pin with the stored method, and
-// a mismatch makes the port forget it. One lock guards the map; compiling runs
-// outside it.
-type definitions struct {
-	mu    sync.Mutex
-	known map[definitionKey]definition
+// callerKey says that a client's call of a method was found to be authorized.
+type callerKey struct {
+	definitionKey
+	client id.Client
 }
 
-const definitionsMax = 4096
+// definitions remembers compiled methods and who was let in to them. A remembered
+// method may be old: the decision inside the transaction compares its pin with the
+// stored one, and a mismatch makes the port look again. Who is not known to have
+// been let in costs the same work whatever the reference names, so that the time
+// of a refusal does not tell whether there is such a method (invariant I51). One
+// lock guards the maps; compiling runs outside it.
+type definitions struct {
+	mu     sync.Mutex
+	known  map[definitionKey]definition
+	inside map[callerKey]struct{}
+}
+
+const (
+	definitionsMax = 4096
+	insideMax      = 1 << 14
+)
 
 func newDefinitions() *definitions {
-	return &definitions{known: make(map[definitionKey]definition)}
+	return &definitions{known: make(map[definitionKey]definition), inside: make(map[callerKey]struct{})}
+}
+
+// lets reports whether a caller's last call of the method was authorized.
+func (d *definitions) lets(c authority.Caller, ref Reference) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, in := d.inside[callerKey{definitionKey{c.Owner, ref}, c.Client}]
+	return in
+}
+
+// renew follows a decision that went as far as the arguments: the caller is
+// authorized, and the method is to be read anew.
+func (d *definitions) renew(c authority.Caller, ref Reference) {
+	key := definitionKey{c.Owner, ref}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.known, key)
+	if len(d.inside) >= insideMax {
+		clear(d.inside)
+	}
+	d.inside[callerKey{key, c.Client}] = struct{}{}
+}
+
+// dismiss follows a decision that the caller is not authorized.
+func (d *definitions) dismiss(c authority.Caller, ref Reference) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.inside, callerKey{definitionKey{c.Owner, ref}, c.Client})
+}
+
+// claimed is the target that a whole reference names, whether it is there or not;
+// false where only the store can tell, since a name or no contract was given.
+func claimed(ref Reference) (definition, bool) {
+	which, err := id.Parse[id.Resource](ref.Resource)
+	if err != nil || contract.CheckURL(ref.Contract) != nil || contract.CheckMethodID(ref.Method) != nil {
+		return definition{}, false
+	}
+	return definition{Resolved: Resolved{Target: invocation.Target{Resource: which, Contract: ref.Contract, Method: ref.Method}}}, true
 }
 
 func (d *definitions) resolve(ctx context.Context, j Journal, owner id.Owner, ref Reference) (definition, error) {
@@ -63,13 +116,6 @@ func (d *definitions) resolve(ctx context.Context, j Journal, owner id.Owner, re
 	}
 	d.known[key] = def
 	return def, nil
-}
-
-// forget drops a remembered method.
-func (d *definitions) forget(owner id.Owner, ref Reference) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.known, definitionKey{owner, ref})
 }
 
 func compile(r Resolved) (definition, error) {

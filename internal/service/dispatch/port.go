@@ -101,13 +101,25 @@ func (p *Port) Call(ctx context.Context, caller authority.Caller, r Request) inv
 	}
 	answer, err := p.try(ctx, caller, r)
 	if authority.IsStale(err) {
-		p.known.forget(caller.Owner, r.Ref)
+		p.known.renew(caller, r.Ref)
 		answer, err = p.try(ctx, caller, r)
 	}
 	if err != nil {
-		return refusal(r.Tx, err)
+		answer = refusal(r.Tx, err)
+	}
+	if answer.Fault != nil && answer.Invocation.IsZero() && isAuthority(answer.Fault.Code) {
+		p.known.dismiss(caller, r.Ref)
 	}
 	return answer
+}
+
+// isAuthority tells the refusals that are about who asks for what.
+func isAuthority(c fault.Code) bool {
+	switch c {
+	case fault.Unauthenticated, fault.NotFound, fault.GrantRequired, fault.NeedsConsent:
+		return true
+	}
+	return false
 }
 
 // Lookup tells what is recorded of a tx. It never dispatches and extends
@@ -121,9 +133,12 @@ func (p *Port) Lookup(ctx context.Context, caller authority.Caller, tx id.Tx) in
 }
 
 func (p *Port) try(ctx context.Context, caller authority.Caller, r Request) (invocation.Answer, error) {
-	def, err := p.known.resolve(ctx, p.journal, caller.Owner, r.Ref)
-	if err != nil {
-		return invocation.Answer{}, unavailable(err)
+	def, whole := claimed(r.Ref)
+	if !whole || p.known.lets(caller, r.Ref) {
+		var err error
+		if def, err = p.known.resolve(ctx, p.journal, caller.Owner, r.Ref); err != nil {
+			return invocation.Answer{}, unavailable(err)
+		}
 	}
 	c, args, err := p.command(caller, r, def)
 	if err != nil {
