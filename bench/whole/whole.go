@@ -54,7 +54,9 @@ func Open(ctx context.Context, dir string) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{store: s, fleet: &fleet{mcpupstream.NewFleet("", func(id.Adapter) {})}, ended: make(chan struct{})}
+	h := &Host{store: s, fleet: &fleet{mcpupstream.NewFleet("", mcpupstream.Listener{
+		Changed: func(id.Adapter) {}, Opened: func(context.Context, id.Adapter, mcpupstream.Listing) error { return nil },
+	})}, ended: make(chan struct{})}
 	if err := h.serve(ctx); err != nil {
 		h.fleet.Close()
 		s.Close()
