@@ -51,7 +51,7 @@ var floors = []floor{
 // import those left of it. Wings do not import each other.
 var nouns = map[string][]string{
 	"pool": {
-		"contract", "narrowing", "budget", "grant", "resource", "item", "consent", "confirmation",
+		"contract", "narrowing", "grant", "resource", "item", "consent", "confirmation",
 		"invocation", "audit", "projection", "authority", "view",
 	},
 }
