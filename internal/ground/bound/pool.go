@@ -39,7 +39,7 @@ var (
 	ListingDepth      = Row{"listing_depth", 128, Depth, fault.InvalidRequest, "pool page 8: one tool that does not fit spoils no other", "adapters/mcpupstream"}
 	ListingNodes      = Row{"listing_nodes", 1 << 20, Count, fault.InvalidRequest, "field faults, FF63", "adapters/mcpupstream"}
 	ToolBytes         = Row{"tool_definition_bytes", 64 << 10, Bytes, fault.TooLarge, "draft, importer ceilings", "service/importer"}
-	StderrBytes       = Row{"child_stderr_bytes", 64 << 10, Bytes, fault.TooLarge, "issue of the child's own words", "means/childprocess"}
+	StderrBytes       = Row{"child_stderr_bytes", 64 << 10, Bytes, fault.TooLarge, "ours: enough of a child's last words", "means/childprocess"}
 	TxAhead           = Row{"tx_ahead_s", 5 * 60, Seconds, fault.TxExpired, "pool page 5", "domain/pool/authority"}
 	TxBack            = Row{"tx_back_s", 24 * 3600, Seconds, fault.TxExpired, "pool page 5", "domain/pool/authority"}
 	RepeatGuard       = Row{"repeat_guard_s", 10 * 60, Seconds, fault.Conflict, "pool page 6", "domain/pool/authority"}
@@ -50,7 +50,6 @@ var (
 	ItemKeyBytes      = Row{"item_key_bytes", 256, Bytes, fault.InvalidArgs, "pool page 10", "domain/pool/item"}
 	ItemValueBytes    = Row{"item_value_bytes", 40 << 10, Bytes, fault.TooLarge, "pool page 10", "domain/pool/item"}
 	PageRows          = Row{"page_rows", 100, Count, fault.InvalidRequest, "pool page 8", "adapters/store"}
-	ProcessorOrigins  = Row{"processor_origins", 16, Count, fault.InvalidRequest, "pool page 3", "domain/pool/resource"}
 	MCPApps           = Row{"mcp_apps", 4096, Count, fault.Unavailable, "pool page 9", "faces/mcp"}
 	MCPSessions       = Row{"mcp_sessions", 1024, Count, fault.RateLimited, "pool page 9; proof page, R14", "faces/mcp"}
 	MCPStreams        = Row{"mcp_streams", 1024, Count, fault.RateLimited, "pool page 9; proof page, R14", "faces/mcp"}
@@ -68,6 +67,6 @@ var poolRows = []Row{
 	DescriptorBytes, ContractURLBytes, ContractMethods, SchemaBytes, SchemaDepth, SchemaNodes, SchemaProperties,
 	SchemaEnum, TitleBytes, DescriptionBytes, LabelBytes, CallDeadline, CallGrace, StartDeadline, StopGrace,
 	UpstreamLineBytes, RelistPause, RelistEvery, ListingTools, ListingPages, ListingBytes, ListingDepth, ListingNodes, ToolBytes, StderrBytes, TxAhead, TxBack,
-	RepeatGuard, ConfirmationLife, AppConfirmations, OpenConfirmations, QuestionLife, ItemKeyBytes, ItemValueBytes, PageRows, ProcessorOrigins,
+	RepeatGuard, ConfirmationLife, AppConfirmations, OpenConfirmations, QuestionLife, ItemKeyBytes, ItemValueBytes, PageRows,
 	MCPApps, MCPSessions, MCPStreams, MCPHeld, MCPCalls, MCPListTools, MCPListBytes, MCPSessionIdle, MCPRecheck, MCPWrite,
 }
