@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -502,6 +503,43 @@ func TestTheClockNeverGoesBehindWhatIsStored(t *testing.T) {
 	fresh := n.dispatch(t, n.call(t, id.NewTx(began.Add(2*time.Hour)), `{"text":"new"}`))
 	if fresh.ReservedAt.Before(began.Add(2 * time.Hour)) {
 		t.Fatalf("reserved at %v", fresh.ReservedAt)
+	}
+	n.holds(t)
+}
+
+// Behind a wall clock that was set back time does not stand still: what is to end
+// in five minutes ends in five minutes.
+func TestTimeGoesOnWhileTheWallClockIsBehind(t *testing.T) {
+	n := newNotes(t)
+	must(t, n.Close())
+	var passed atomic.Int64
+	n.passed = func() time.Duration { return time.Duration(passed.Load()) }
+	n.open(t)
+	n.grant(t, n.app, n.resource, grant.Always, "add")
+	ask := n.call(t, n.tx(), `{}`)
+	_, err := n.Reserve(t.Context(), ask)
+	wantFault(t, err, fault.ConfirmationRequired)
+	question, err := id.Parse[id.Confirmation](fault.From(err).Details["confirmation"].(string))
+	must(t, err)
+	_, err = n.DecideConfirmation(t.Context(), n.owner, question, true)
+	must(t, err)
+	if n.ClockBehind() != 0 {
+		t.Fatalf("behind by %v", n.ClockBehind())
+	}
+	n.clock.step(-2 * time.Hour)
+	passed.Store(int64(bound.ConfirmationLife.Duration()))
+	if want := 2*time.Hour + bound.ConfirmationLife.Duration(); n.ClockBehind() != want {
+		t.Fatalf("behind by %v, want %v", n.ClockBehind(), want)
+	}
+	ask.NewConfirmation = id.New[id.Confirmation]()
+	_, err = n.Reserve(t.Context(), ask)
+	wantFault(t, err, fault.ConfirmationRequired)
+	// And it is stored, so that the next process goes on from there.
+	n.passed = nil
+	n.restart(t)
+	row := n.dispatch(t, n.command(t, n.hand, id.NewTx(began), n.resource.String(), "add", `{}`))
+	if want := began.Add(bound.ConfirmationLife.Duration()); !row.ReservedAt.Equal(want) {
+		t.Fatalf("reserved at %v, want %v", row.ReservedAt, want)
 	}
 	n.holds(t)
 }

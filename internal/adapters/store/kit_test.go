@@ -51,11 +51,12 @@ func (c *clock) step(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 // pool is a store with one owner, as tests begin with it.
 type pool struct {
 	*store.Store
-	dir   string
-	clock *clock
-	shown time.Time // by the clock, as far as a model keeps it
-	owner id.Owner
-	hand  authority.Caller
+	dir    string
+	clock  *clock
+	shown  time.Time            // by the clock, as far as a model keeps it
+	passed func() time.Duration // a clock that nobody sets; none in most tests
+	owner  id.Owner
+	hand   authority.Caller
 }
 
 func newPool(t testing.TB) *pool {
@@ -73,7 +74,7 @@ func newPool(t testing.TB) *pool {
 
 func (p *pool) open(t tester) {
 	t.Helper()
-	s, err := store.Open(context.Background(), p.dir, store.Options{Now: p.clock.now})
+	s, err := store.Open(context.Background(), p.dir, store.Options{Now: p.clock.now, Passed: p.passed})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,8 @@
 // then as it is found at the next start.
 //
 // The folder holds steward.db and the file node with the identity that rows and
-// chains carry. One process opens it at a time. A Store is safe for concurrent
+// chains carry and with the end of the trail, which an older database does not have.
+// They are copied and put back together. One process opens it at a time. A Store is safe for concurrent
 // use.
 package store
 
@@ -20,9 +21,7 @@ import (
 	"embed"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/stewardhost/steward/internal/adapters/store/holdings"
@@ -32,7 +31,6 @@ import (
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/sqldb"
-	"github.com/stewardhost/steward/internal/means/sqldb/lockedfile"
 )
 
 //go:embed migrations/*.sql
@@ -45,7 +43,28 @@ const (
 
 // Options are what a caller may choose; the zero value works.
 type Options struct {
-	Now func() time.Time // time.Now if nil
+	Now func() time.Time // the wall clock; time.Now if nil
+
+	// Passed is a clock that nobody sets. If it is nil it goes with time.Now, and
+	// stands still beside a Now of the caller's.
+	Passed func() time.Duration
+}
+
+// ErrOlder is under the fault of Open for a database that is not the newest one of
+// its folder's node: restored, emptied, exchanged, or cut.
+var ErrOlder = ledger.ErrOlder
+
+func (o Options) filled() Options {
+	if o.Passed == nil {
+		o.Passed = func() time.Duration { return 0 }
+		if begun := time.Now(); o.Now == nil {
+			o.Passed = func() time.Duration { return time.Since(begun) }
+		}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
 }
 
 // Store is an open store. Its verbs are those of its two groups.
@@ -57,11 +76,9 @@ type Store struct {
 
 // Open opens or creates the store in a folder and begins the node's next epoch.
 // Its faults are those of sqldb.Open, and Unavailable for a node file that cannot
-// be used, or whose database is gone.
+// be used, or that knows more than the database (ErrOlder).
 func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
-	if opt.Now == nil {
-		opt.Now = time.Now
-	}
+	opt = opt.filled()
 	tree, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return nil, fault.From(err)
@@ -70,7 +87,7 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := begin(ctx, db, filepath.Join(dir, nodeFile), opt.Now)
+	l, err := ledger.Begin(ctx, db, filepath.Join(dir, nodeFile), opt.Now, opt.Passed)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -78,73 +95,14 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 	return &Store{holdings.New(l, memory), journal.New(l, memory), l}, nil
 }
 
-// begin starts the node's next epoch. A node without a file is a new one, and its
-// file is written only when the database knows it: a file beside a database that
-// no node has ever begun means that the database was lost, and with it what must
-// not be executed again.
-func begin(ctx context.Context, db *sqldb.DB, path string, now func() time.Time) (*ledger.Ledger, error) {
-	node, found, err := identity(path)
-	if err != nil {
-		return nil, err
-	}
-	if !found {
-		node = id.New[id.Node]()
-	}
-	l, err := ledger.Begin(ctx, db, node, found, now)
-	if err != nil || found {
-		return l, err
-	}
-	if err := keep(path, node); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, nil
-}
-
-// identity reads the node's id, false for a folder that has none. The database's
-// lock is held.
-func identity(path string) (node id.Node, found bool, err error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return node, false, nil
-	}
-	if err != nil {
-		return node, false, noIdentity(err)
-	}
-	if node, err = id.Parse[id.Node](strings.TrimSpace(string(text))); err != nil {
-		return node, false, noIdentity(err)
-	}
-	return node, true, nil
-}
-
-// keep writes the id whole or not at all.
-func keep(path string, node id.Node) error {
-	file, err := os.CreateTemp(filepath.Dir(path), nodeFile+".*") // mode 0600
-	if err != nil {
-		return noIdentity(err)
-	}
-	_, err = file.WriteString(node.String() + "\n")
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err == nil {
-		err = lockedfile.SyncFolder(filepath.Dir(path))
-	}
-	if err != nil {
-		return errors.Join(noIdentity(err), os.Remove(file.Name()))
-	}
-	return nil
-}
-
-func noIdentity(err error) *fault.Fault {
-	return fault.New(fault.Unavailable, "the file with the node's id cannot be used").Because(err)
-}
-
 // Node names the identity that this process speaks for.
 func (s *Store) Node() id.Node { return s.ledger.Node() }
 
 // Epoch counts the processes of the node.
 func (s *Store) Epoch() int64 { return s.ledger.Epoch() }
+
+// ClockBehind is how far the wall clock is behind the store's time.
+func (s *Store) ClockBehind() time.Duration { return s.ledger.Behind() }
 
 // Fenced is nil, or why nothing is accepted any more.
 func (s *Store) Fenced() error { return s.ledger.DB().Fenced() }

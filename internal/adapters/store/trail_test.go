@@ -397,11 +397,124 @@ func TestALostDatabaseIsNoNewOne(t *testing.T) {
 		}
 	}
 	for range 2 { // the refusal itself makes no difference
-		if _, err := store.Open(context.Background(), p.dir, store.Options{}); !fault.Is(err, fault.Unavailable) {
+		if _, err := store.Open(context.Background(), p.dir, store.Options{}); !fault.Is(err, fault.Unavailable) || !errors.Is(err, store.ErrOlder) {
 			t.Fatal(err)
 		}
 	}
 	must(t, os.Remove(filepath.Join(p.dir, "node")))
+	p.open(t)
+}
+
+// files reads the database of a closed store, and its file node.
+func (p *pool) files(t testing.TB) (database, node []byte) {
+	t.Helper()
+	database, err := os.ReadFile(filepath.Join(p.dir, "steward.db"))
+	must(t, err)
+	node, err = os.ReadFile(filepath.Join(p.dir, "node"))
+	must(t, err)
+	return database, node
+}
+
+func (p *pool) place(t testing.TB, database, node []byte) {
+	t.Helper()
+	must(t, os.WriteFile(filepath.Join(p.dir, "steward.db"), database, 0o600))
+	must(t, os.WriteFile(filepath.Join(p.dir, "node"), node, 0o600))
+}
+
+// A database that lacks what its node has done executes calls again and gives back
+// what was revoked (threats, A32), and a trail that was cut while nobody had it open
+// would hold (threats, A78).
+func TestAnOlderDatabaseIsNotTakenForTheNewest(t *testing.T) {
+	n := newNotes(t)
+	first := n.Epoch()
+	must(t, n.Close())
+	older, olderNode := n.files(t)
+	n.open(t)
+	must(t, n.Close())
+	before, _ := n.files(t)
+	n.open(t)
+	call := n.call(t, n.tx(), `{}`)
+	n.settle(t, n.dispatch(t, call), answered)
+	must(t, n.Close())
+	newest, newestNode := n.files(t)
+
+	// What a killed process leaves of its epoch, when the file was not yet written.
+	n.place(t, newest, olderNode)
+	n.open(t)
+	n.holds(t)
+	must(t, n.Close())
+
+	edit := func(statement string) []byte {
+		t.Helper()
+		n.place(t, newest, newestNode)
+		db, err := sql.Open("sqlite", "file:"+filepath.Join(n.dir, "steward.db"))
+		must(t, err)
+		_, err = db.Exec(statement)
+		must(t, errors.Join(err, db.Close()))
+		database, _ := n.files(t)
+		return database
+	}
+	cut := edit("DELETE FROM audit WHERE entry = (SELECT MAX(entry) FROM audit)")
+	edited := edit("UPDATE audit SET hash = 'sha256:0' WHERE entry = (SELECT MAX(entry) FROM audit)")
+	foreign := newPool(t)
+	must(t, foreign.Close())
+	strange, _ := foreign.files(t)
+	foreign.open(t)
+	for name, database := range map[string][]byte{"two epochs older": older, "one epoch older": before, "cut": cut, "with another end": edited,
+		"of another node": strange} {
+		n.place(t, database, newestNode)
+		s, err := store.Open(context.Background(), n.dir, store.Options{Now: n.clock.now})
+		if !fault.Is(err, fault.Unavailable) || !errors.Is(err, store.ErrOlder) {
+			t.Errorf("a database %s: %v", name, err)
+		}
+		if err == nil {
+			must(t, s.Close())
+		}
+	}
+
+	n.place(t, newest, newestNode)
+	n.open(t)
+	if n.Epoch() != first+3 {
+		t.Errorf("epoch %d after %d", n.Epoch(), first)
+	}
+	again, err := n.Reserve(t.Context(), call)
+	must(t, err)
+	if again.Action != authority.Replay {
+		t.Fatalf("%+v", again)
+	}
+	n.holds(t)
+}
+
+// A file that only half says what it should is not half believed.
+func TestTheFileOfTheNodeIsReadStrictly(t *testing.T) {
+	p := newPool(t)
+	must(t, p.Close())
+	database, node := p.files(t)
+	whole := string(node)
+	name, _, _ := strings.Cut(whole, "\n")
+	for what, c := range map[string]struct {
+		text string
+		ok   bool
+	}{
+		"whole":               {whole, true},
+		"the id alone":        {name + "\n", true},
+		"an epoch alone":      {name + "\nepoch 1\n", false},
+		"half of the row":     {whole[:len(whole)-10], false},
+		"without an end":      {strings.TrimSuffix(whole, "\n"), false},
+		"more":                {whole + "more\n", false},
+		"a number with signs": {strings.Replace(whole, "epoch 1", "epoch +1", 1), false},
+		"spaces":              {strings.Replace(whole, "epoch ", "epoch  ", 1), false},
+	} {
+		p.place(t, database, []byte(c.text))
+		s, err := store.Open(context.Background(), p.dir, store.Options{Now: p.clock.now})
+		if (err == nil) != c.ok || err != nil && !fault.Is(err, fault.Unavailable) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if err == nil {
+			must(t, s.Close())
+		}
+	}
+	p.place(t, database, node)
 	p.open(t)
 }
 

@@ -7,13 +7,18 @@
 // own command and the time that it is given. Rows of the trail that a job adds
 // are durable together with what they tell of; Later adds rows that nobody waits
 // for, in bounded memory, and what cannot be kept is counted and told by a row
-// of its own. Faults that a job returns are decisions and come back unchanged;
+// of its own. A file beside the database keeps the end of the trail, so that the
+// next process does not take an older or cut database for its own: it is written at
+// each start, at Close, and where rows were added every fifteen seconds. Of a process
+// that was killed it may lack the rows of its last seconds; whoever puts back a copy
+// of just that moment, or writes the file too, is not noticed. Faults that a job returns are decisions and come back unchanged;
 // those of the database are Unavailable or Internal. A Ledger is safe for
 // concurrent use; a Tx is not.
 package ledger
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/audit"
@@ -30,6 +35,8 @@ type Ledger struct {
 	clock   *clock
 	trail   *trail
 	notices *notices
+
+	identity identity // as it is in the file
 }
 
 const (
@@ -41,26 +48,34 @@ const (
 		"WHERE i.state IN ('reserved', 'dispatching')"
 )
 
-// Begin starts the node's next epoch: all others are over, since only one
-// process can have the database open, and the trail's new chain is anchored in
-// the node's last one. A node that was here before is Unavailable where the
-// database has no chain at all: it is another one than the node's. The ledger owns
-// the database from here on.
-func Begin(ctx context.Context, db *sqldb.DB, node id.Node, before bool, now func() time.Time) (*Ledger, error) {
-	l := &Ledger{db: db, node: node, clock: &clock{wall: now}}
+// Begin starts the next epoch of the node that the file names, or of a new one where
+// there is no file: all other epochs are over, since only one process can have the
+// database open, and the trail's new chain is anchored in the node's last one. A
+// database that is not the newest of its node is Unavailable, with ErrOlder under it.
+// The clocks are the wall's and one that nobody sets. The ledger owns the database
+// where there is no fault.
+func Begin(ctx context.Context, db *sqldb.DB, path string, wall func() time.Time, passed func() time.Duration) (*Ledger, error) {
+	file, err := readIdentity(path)
+	if err != nil {
+		return nil, err
+	}
+	node := file.node
+	if node.IsZero() {
+		node = id.New[id.Node]()
+	}
+	l := &Ledger{db: db, node: node, clock: &clock{wall: wall, passed: passed}, identity: file}
 	l.trail = &trail{node: node}
-	err := l.Write(ctx, func(tx *Tx) error {
+	err = l.Write(ctx, func(tx *Tx) error {
 		newest, err := lastMoment(tx)
 		if err != nil {
 			return err
 		}
-		if before && newest == 0 {
-			return fault.New(fault.Unavailable, "the store's database is missing: its folder has a node's identity, and the database was never used; "+
-				"restore a backup, or remove the file node to begin with nothing")
-		}
 		tx.Now = l.clock.take()
 		last, err := lastOf(tx, node)
 		if err != nil {
+			return err
+		}
+		if err := l.identity.check(tx, last.Epoch, newest > 0); err != nil {
 			return err
 		}
 		l.epoch = last.Epoch + 1
@@ -75,6 +90,10 @@ func Begin(ctx context.Context, db *sqldb.DB, node id.Node, before bool, now fun
 		return err
 	})
 	if err != nil {
+		return nil, err
+	}
+	// Only now: a file that is ahead of its database would lock the owner out.
+	if err := l.mark(); err != nil {
 		return nil, err
 	}
 	l.notices = newNotices(l)
@@ -122,6 +141,11 @@ func (l *Ledger) DB() *sqldb.DB { return l.db }
 // Now is the store's time for what only reads.
 func (l *Ledger) Now() time.Time { return l.clock.now() }
 
+// Behind is how far the wall clock is behind the store's time, which goes on by
+// itself. Where it is more than moments, the wall clock was set back or once stood
+// far ahead.
+func (l *Ledger) Behind() time.Duration { return l.clock.behind() }
+
 // Tx is one transaction of a verb. Now is the time of the whole verb, in UTC and
 // whole milliseconds, and never before a time that the store holds.
 type Tx struct {
@@ -167,7 +191,7 @@ func (l *Ledger) Read(ctx context.Context, job func(*Tx) error) error {
 // Close writes the rows of the trail that nobody waited for and closes the
 // database.
 func (l *Ledger) Close() error {
-	err := l.notices.close()
+	err := errors.Join(l.notices.close(), l.mark())
 	if cerr := l.db.Close(); err == nil {
 		err = cerr
 	}

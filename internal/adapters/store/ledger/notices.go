@@ -42,7 +42,7 @@ const (
 	singleRows  = 60 // a minute, of one client and reason
 	noticesMax  = 4096
 	sumsMax     = 4096
-	noticePause = 15 * time.Second // between two looks for minutes that have ended
+	noticePause = 15 * time.Second // between two looks for minutes that have ended, and two marks
 	closeWait   = 10 * time.Second
 )
 
@@ -103,6 +103,7 @@ func (n *notices) serve() {
 				return
 			}
 		case <-pause.C:
+			_ = n.ledger.mark() // or the next time
 		}
 		// A failure keeps the rows for the next time.
 		_ = n.flush(context.Background(), false)
