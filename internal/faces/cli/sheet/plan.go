@@ -8,6 +8,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/domain/pool/narrowing"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/service/importer"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
@@ -98,7 +99,11 @@ func Failed(w io.Writer, failed []adminwire.FailedServer, here func(command stri
 		if said, ok := s.Error.Details["stderr"].(string); ok && said != "" {
 			fmt.Fprintln(w, paper.Block(strings.TrimRight(said, "\n"), "  | "))
 		}
-		if fix, ok := s.Error.Details["fix"].(string); ok && fix != "" {
+		fix, _ := s.Error.Details["fix"].(string)
+		if fix == "" && s.Error.Code == string(fault.Conflict) {
+			fix = "steward import --refresh " + paper.Word(s.Server) // it has been imported before
+		}
+		if fix != "" {
 			fmt.Fprintf(w, "  next: %s\n", paper.Line(here(fix)))
 		}
 	}
