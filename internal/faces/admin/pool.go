@@ -104,7 +104,8 @@ func (d *Door) grantsRevoke(ctx context.Context, req adminwire.RevokeGrants) (ad
 	if err != nil {
 		return adminwire.Revoked{}, at(err, "/grant")
 	}
-	return adminwire.Revoked{Revoked: 1}, d.Grants.Revoke(ctx, d.host.Owner, which)
+	n, err := d.Grants.Revoke(ctx, d.host.Owner, which)
+	return adminwire.Revoked{Revoked: n}, err
 }
 
 func (d *Door) confirmList(ctx context.Context, req adminwire.ListConfirmations) (adminwire.Confirmations, error) {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"time"
 
@@ -65,8 +64,8 @@ func (d *desk) runAddApp(ctx context.Context, req adminwire.AddApp, tokenFile st
 	}
 	var file *os.File
 	if tokenFile != "" {
-		if file, err = os.OpenFile(tokenFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
-			return tokenFileTrouble(err, tokenFile)
+		if file, err = argument.NewFile(tokenFile); err != nil {
+			return err
 		}
 		defer file.Close()
 	}
@@ -91,11 +90,4 @@ func (d *desk) runAddApp(ctx context.Context, req adminwire.AddApp, tokenFile st
 		sheet.AddedApp(d.out, added, status.Listen, tokenFile)
 		d.next("steward grants add " + paper.Word(added.Name) + " RESOURCE METHOD")
 	})
-}
-
-func tokenFileTrouble(err error, path string) error {
-	if errors.Is(err, fs.ErrExist) {
-		return trouble.New(trouble.Failed, path+" is there already, and tokens are never written over a file", "name another file with --token-file")
-	}
-	return trouble.New(trouble.Failed, err.Error(), "name another file with --token-file")
 }

@@ -10,10 +10,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
-	"syscall"
 
+	"github.com/stewardhost/steward/internal/faces/cli/socket"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
@@ -22,7 +20,7 @@ import (
 
 // ErrUnsafe says that the host's socket is not the user's own, or that others
 // can reach it, so that nothing was sent.
-var ErrUnsafe = errors.New("the host's socket is not safe")
+var ErrUnsafe = socket.ErrUnsafe
 
 // Client speaks to the running host over its admin socket. It is safe for
 // concurrent use.
@@ -33,8 +31,8 @@ type Client struct {
 
 // Dial returns a client of the host that listens at a socket. It connects with
 // the first call.
-func Dial(socket string) *Client {
-	c := &Client{socket: socket}
+func Dial(path string) *Client {
+	c := &Client{socket: path}
 	c.http = &http.Client{
 		Transport:     &http.Transport{DialContext: c.dial, DisableCompression: true, MaxIdleConns: 1},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -114,7 +112,10 @@ func failureOf(status int, answer []byte) error {
 }
 
 func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	if err := checkSocket(c.socket); err != nil {
+	switch err := socket.Check(c.socket); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, notRunning()
+	case err != nil:
 		return nil, err
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.socket)
@@ -122,31 +123,6 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		return nil, notRunning().Because(err)
 	}
 	return conn, err
-}
-
-// checkSocket makes sure that the other end can only be a host of this user: a
-// socket of its own in a folder that nobody else can change (threats, A60).
-func checkSocket(socket string) error {
-	info, err := os.Lstat(socket)
-	if errors.Is(err, fs.ErrNotExist) {
-		return notRunning()
-	}
-	if err == nil && (info.Mode().Type() != fs.ModeSocket || !mine(info)) {
-		return fmt.Errorf("%w: %s is not a socket of this user", ErrUnsafe, socket)
-	}
-	folder, err2 := os.Lstat(filepath.Dir(socket))
-	if err := errors.Join(err, err2); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnsafe, err)
-	}
-	if !folder.IsDir() || !mine(folder) || folder.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%w: %s is not a folder that only this user can enter", ErrUnsafe, filepath.Dir(socket))
-	}
-	return nil
-}
-
-func mine(info fs.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Getuid()
 }
 
 func notRunning() *fault.Fault {

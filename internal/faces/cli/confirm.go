@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
+	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
@@ -29,8 +32,52 @@ func (d *desk) confirm() *cobra.Command {
 		})
 	}
 	yes := d.decide("approve", "let exactly this call through, once, within the next minutes", adminwire.ConfirmApprove)
-	no := d.decide("deny", "refuse the call", adminwire.ConfirmDeny)
-	return d.noun("confirm", "calls that wait for your fresh yes", list, yes, no)
+	return d.noun("confirm", "calls that wait for your fresh yes", list, yes, d.deny())
+}
+
+func (d *desk) deny() *cobra.Command {
+	var app string
+	cmd := d.decide("deny", "refuse the call", adminwire.ConfirmDeny)
+	cmd.Use, cmd.Args = "deny [CONFIRMATION]", words(0, 1)
+	cmd.Example = "  steward confirm deny cnf_…\n  steward confirm deny --app assistant"
+	cmd.Flags().StringVar(&app, "app", "", "every call of this app that waits for your yes, by its name or id")
+	one := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case (len(args) == 1) == (app != ""):
+			return trouble.UsageOf("steward confirm list", "name one CONFIRMATION, or --app")
+		case app == "":
+			return one(cmd, args)
+		}
+		return d.denyAll(cmd.Context(), app)
+	}
+	return cmd
+}
+
+// denyAll refuses what one app waits for, as far as it gets.
+func (d *desk) denyAll(ctx context.Context, app string) error {
+	open, err := ask(ctx, d, adminwire.ConfirmList, adminwire.ListConfirmations{})
+	if err != nil {
+		return err
+	}
+	denied := adminwire.Confirmations{Confirmations: []adminwire.Confirmation{}}
+	for _, c := range open.Confirmations {
+		if c.State != "open" || c.App != app && c.AppID != app {
+			continue
+		}
+		if c, err = ask(ctx, d, adminwire.ConfirmDeny, adminwire.ConfirmationRef{Confirmation: c.ID}); err != nil {
+			return err
+		}
+		denied.Confirmations = append(denied.Confirmations, c)
+	}
+	if len(denied.Confirmations) == 0 {
+		return trouble.New(trouble.Unknown, "no call of "+app+" waits for your yes", "steward confirm list")
+	}
+	return show(d, denied, func(denied adminwire.Confirmations) {
+		for _, c := range denied.Confirmations {
+			sheet.Decided(d.out, c)
+		}
+	})
 }
 
 func (d *desk) decide(verb, short string, m adminwire.Method[adminwire.ConfirmationRef, adminwire.Confirmation]) *cobra.Command {

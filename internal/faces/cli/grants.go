@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -9,6 +11,7 @@ import (
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
+	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
@@ -18,7 +21,8 @@ func (d *desk) grants() *cobra.Command {
 
 func (d *desk) listGrants() *cobra.Command {
 	var app string
-	cmd := d.withJSON(&cobra.Command{Use: "list", Short: "list the rows of authority", Args: words(0, 0)})
+	cmd := d.withJSON(&cobra.Command{Use: "list", Short: "list the rows of authority", Args: words(0, 0),
+		Annotations: map[string]string{looks: "steward apps list"}})
 	cmd.Flags().StringVar(&app, "app", "", "only those of one app")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		all, err := ask(cmd.Context(), d, adminwire.GrantsList, adminwire.ListGrants{App: app})
@@ -56,12 +60,26 @@ as you approved it, and stops when the definition changes.`,
 		}
 		rows, err := ask(cmd.Context(), d, adminwire.GrantsAdd, adminwire.AddGrants{
 			App: args[0], Resource: args[1], Methods: args[2:], Confirm: confirm, ExpiresAt: at})
+		if fault.Is(err, fault.NotFound) {
+			return d.noMethod(cmd.Context(), args[1], args[2:], err)
+		}
 		if err != nil {
 			return err
 		}
 		return show(d, rows, func(rows adminwire.Grants) { sheet.Grants(d.out, rows.Grants) })
 	}
 	return cmd
+}
+
+// noMethod names the first method that a resource has not, if that is what is wrong.
+func (d *desk) noMethod(ctx context.Context, ref string, methods []string, wrong error) error {
+	r, err := ask(ctx, d, adminwire.ResourcesShow, adminwire.ResourceRef{Resource: ref})
+	for _, name := range methods {
+		if err == nil && !slices.ContainsFunc(r.Methods, func(m adminwire.Definition) bool { return m.Method == name }) {
+			return d.showMethod(r, name)
+		}
+	}
+	return wrong
 }
 
 func (d *desk) revokeGrants() *cobra.Command {
@@ -84,6 +102,10 @@ func (d *desk) revokeGrants() *cobra.Command {
 			return err
 		}
 		return show(d, rep, func(rep adminwire.Revoked) {
+			if rep.Revoked == 0 {
+				d.say("There was nothing left to revoke.")
+				return
+			}
 			d.say("%s revoked. Calls under it are refused from now on.", paper.Count(rep.Revoked, "grant"))
 		})
 	}

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +19,8 @@ func (d *desk) journal() *cobra.Command {
 func (d *desk) listJournal() *cobra.Command {
 	var req adminwire.ListJournal
 	var doubtful bool
-	cmd := d.withJSON(&cobra.Command{Use: "list", Short: "list calls, newest first", Args: words(0, 0)})
+	cmd := d.withJSON(&cobra.Command{Use: "list", Short: "list calls, newest first", Args: words(0, 0),
+		Annotations: map[string]string{looks: "steward apps list"}})
 	f := cmd.Flags()
 	f.BoolVar(&doubtful, "indeterminate", false, "only calls in doubt")
 	f.StringVar(&req.State, "state", "", "only calls in this state")
@@ -76,14 +75,7 @@ func (d *desk) printJournal(page adminwire.Journal, req adminwire.ListJournal, d
 		d.next("steward journal show " + page.Invocations[0].ID)
 	}
 	if page.Next != "" {
-		more := []string{"steward journal list --before " + paper.Word(page.Next), fmt.Sprintf("--limit %d", req.Limit)}
-		if req.State != "" {
-			more = append(more, "--state "+paper.Word(req.State))
-		}
-		if req.App != "" {
-			more = append(more, "--app "+paper.Word(req.App))
-		}
-		d.next(strings.Join(more, " "))
+		d.next(sheet.MoreCalls(req, page.Next))
 	}
 }
 

@@ -16,17 +16,7 @@ func (d *desk) resources() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return show(d, all, func(all adminwire.Resources) {
-			t := paper.NewTable("resource", "alias", "state", "server", "methods", "id")
-			for _, r := range all.Resources {
-				server := ""
-				if r.Upstream != nil {
-					server = r.Upstream.Server
-				}
-				t.Row(r.Label, r.Alias, r.State, server, sheet.States(r.Methods), r.ID)
-			}
-			t.Write(d.out, "")
-		})
+		return show(d, all, func(all adminwire.Resources) { sheet.Resources(d.out, all.Resources) })
 	}
 	look := d.withJSON(&cobra.Command{Use: "show RESOURCE [METHOD]", Short: "show a resource, or one of its methods whole", Args: words(1, 2)})
 	look.RunE = func(cmd *cobra.Command, args []string) error {

@@ -147,14 +147,7 @@ func (d *desk) sendApproval(ctx context.Context, r adminwire.Review, chosen []ad
 		return err
 	}
 	return show(d, rep, func(rep adminwire.Approved) {
-		d.say("Approved, as shown in %s:", r.Shown)
-		t := paper.NewTable("method", "effects")
-		names := make([]string, len(chosen))
-		for i, c := range chosen {
-			names[i] = paper.Word(c.Method)
-			t.Row(c.Method, strings.Join(c.Effects, ","))
-		}
-		t.Write(d.out, "  ")
+		names := sheet.Chosen(d.out, r.Shown, chosen)
 		d.say("%s is at revision %s. No app can call it before you grant it.", paper.Line(r.Resource.Label), rep.Revision)
 		d.next("steward grants add APP " + paper.Word(r.Resource.Label) + " " + strings.Join(names, " "))
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/projection"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -66,8 +67,8 @@ func (g *Grants) Add(ctx context.Context, owner id.Owner, n NewRows) ([]view.Gra
 	if err != nil {
 		return nil, err
 	}
-	if len(n.Methods) > len(res.Methods) {
-		return nil, fault.New(fault.InvalidRequest, "more methods are named than the resource has")
+	if err := checkNamed(n.Methods, res); err != nil {
+		return nil, err
 	}
 	c := authority.GrantMethods{
 		Owner: owner, Client: app.Client, Methods: n.Methods, Confirm: n.Confirm, ExpiresAt: n.ExpiresAt,
@@ -81,6 +82,25 @@ func (g *Grants) Add(ctx context.Context, owner id.Owner, n NewRows) ([]view.Gra
 		return nil, err
 	}
 	return shown(changes.Rows, app, res), nil
+}
+
+// checkNamed names the first method that the resource has not, or that stands
+// twice.
+func checkNamed(methods []string, res view.Resource) error {
+	named := map[string]bool{}
+	for _, kept := range res.Methods {
+		named[kept.Method.Definition.ID] = false
+	}
+	for _, m := range methods {
+		switch twice, known := named[m]; {
+		case !known:
+			return fault.Newf(fault.NotFound, "the resource has no method %s", resource.Visible(m))
+		case twice:
+			return fault.Newf(fault.InvalidRequest, "method %s is named twice", m)
+		}
+		named[m] = true
+	}
+	return nil
 }
 
 // shown gives fresh rows the names that their app and resource were found by.
@@ -103,10 +123,19 @@ func titleOf(res view.Resource, method string) string {
 	return ""
 }
 
-// Revoke ends one row; ending it again is no fault.
-func (g *Grants) Revoke(ctx context.Context, owner id.Owner, which id.Grant) error {
-	_, err := g.store.Revoke(ctx, owner, which)
-	return err
+// Revoke ends one row and tells how many ended now: ending it again is no fault.
+func (g *Grants) Revoke(ctx context.Context, owner id.Owner, which id.Grant) (int, error) {
+	rows, err := g.store.Grants(ctx, owner, id.Client{})
+	if err != nil {
+		return 0, err
+	}
+	if _, err := g.store.Revoke(ctx, owner, which); err != nil {
+		return 0, err
+	}
+	if slices.ContainsFunc(rows, func(r view.Grant) bool { return r.Row.ID == which && r.Row.State == grant.Revoked }) {
+		return 0, nil
+	}
+	return 1, nil
 }
 
 // RevokeAll ends every row of an app on a resource and tells how many ended now.

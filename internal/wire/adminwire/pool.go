@@ -188,8 +188,7 @@ type RevokeGrants struct {
 	Resource string `json:"resource,omitzero"`
 }
 
-// Revoked counts the rows that ended. A row that was named by its id counts also
-// where it had ended before.
+// Revoked counts the rows that ended now, none where they had ended before.
 type Revoked struct {
 	Revoked int `json:"revoked"`
 }

@@ -94,6 +94,12 @@ func TestWhatIsToldToDoNextHelps(t *testing.T) {
 	}
 	typed(t, h, 0, typed(t, h, 12, "call", "my notes", "no_such").next(t)...)
 	typed(t, h, 0, typed(t, h, 12, "grants", "list", "--app", "nobody").next(t)...)
+	unknown := typed(t, h, 12, "grants", "add", "my app", "my notes", "read_note", "no_such", "write_note", "send_note")
+	typed(t, h, 0, unknown.next(t)...)
+	twice := typed(t, h, 2, "grants", "add", "my app", "my notes", "read_note", "write_note", "send_note", "read_note")
+	if !strings.Contains(unknown.err, "has no method no_such") || !strings.Contains(twice.err, "read_note is named twice") {
+		t.Errorf("%s%s", unknown.err, twice.err)
+	}
 
 	confirmed(t, h, app)
 }
@@ -259,7 +265,7 @@ func TestAStoreThatCannotBeOpenedIsTold(t *testing.T) {
 		"a file of all":   {func() error { return os.Chmod(file, 0o644) }, 3, "mode 0600", "next: chmod 600 " + file + "*\n"},
 		"a broken file":   {func() error { return os.WriteFile(file, bytes.Repeat([]byte("x"), len(whole)), 0o600) }, 1, "damaged", "put a backup in its place"},
 		"half a file":     {func() error { return os.WriteFile(file, whole[:len(whole)/2], 0o600) }, 1, "damaged", "put a backup in its place"},
-		"a lost file":     {func() error { return os.WriteFile(file, nil, 0o600) }, 1, "restore a backup", "mend that, then steward up"},
+		"a lost file":     {func() error { return os.WriteFile(file, nil, 0o600) }, 1, "database is missing", "mend that, then steward up"},
 	} {
 		for _, left := range []string{"-wal", "-shm", ".fenced"} {
 			os.Remove(file + left) // most are not there

@@ -1,11 +1,13 @@
 // Package argument reads what an owner types in place of a value: JSON from the
-// command line, a file or the standard input, and times to come. Faults of form
-// are troubles of usage. The functions keep nothing.
+// command line, a file or the standard input, times to come, and a file that is to
+// be made. Faults of form are troubles of usage. The functions keep nothing.
 package argument
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -65,6 +67,19 @@ func readFile(path string) ([]byte, error) {
 // readAll reads one byte more than is allowed, for the check to see.
 func readAll(in io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(in, bound.AdminBytes.Max+1))
+}
+
+// NewFile makes the file that an app's tokens go into, for its owner alone.
+func NewFile(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		return file, nil
+	}
+	what := err.Error()
+	if errors.Is(err, fs.ErrExist) {
+		what = path + " is there already, and tokens are never written over a file"
+	}
+	return nil, trouble.New(trouble.Failed, what, "name another file with --token-file")
 }
 
 // Expiry reads a time to come: a number of days, hours or minutes from now, or a

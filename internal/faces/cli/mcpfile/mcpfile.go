@@ -72,6 +72,10 @@ func (s Source) Load(stdin io.Reader) (Loaded, error) {
 }
 
 func (s Source) config(stdin io.Reader) (importer.Config, error) {
+	if scheme, _, ok := strings.Cut(s.File, "://"); ok && (scheme == "http" || scheme == "https") {
+		return importer.Config{}, fault.New(fault.Unsupported, "remote servers cannot be imported yet, only commands that run on this machine").
+			With("fix", "steward import FILE")
+	}
 	in := stdin
 	if s.File != "-" {
 		file, err := os.Open(s.File)

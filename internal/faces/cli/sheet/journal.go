@@ -20,6 +20,18 @@ func Calls(w io.Writer, calls []adminwire.Invocation) {
 	t.Write(w, "")
 }
 
+// MoreCalls is the command that goes on where a list of calls ended.
+func MoreCalls(req adminwire.ListJournal, next string) string {
+	more := fmt.Sprintf("steward journal list --before %s --limit %d", paper.Word(next), req.Limit)
+	if req.State != "" {
+		more += " --state " + paper.Word(req.State)
+	}
+	if req.App != "" {
+		more += " --app " + paper.Word(req.App)
+	}
+	return more
+}
+
 // meanings says what a state tells a person.
 var meanings = map[invocation.State]string{
 	invocation.Reserved:            "it waits for its executor; nothing was sent",
