@@ -61,6 +61,7 @@ func Call(w io.Writer, c adminwire.Invocation) {
 	t.Row("contract", c.Contract)
 	t.Row("approved effects", strings.Join(c.Classes, ","))
 	t.Row("allowed by", allowedBy(c))
+	t.Row("deadline", paper.Fine(c.DeadlineAt))
 	t.Row("state", c.State)
 	t.Row("meaning", meanings[invocation.State(c.State)])
 	t.Row("effects", effectWord(c))
@@ -105,7 +106,7 @@ func timeline(w io.Writer, c adminwire.Invocation) {
 	t := paper.NewTable("time", "what happened", "what it means")
 	t.Row(paper.Fine(c.ReservedAt), "reserved", "the call was on record before anything was sent")
 	if !c.DispatchedAt.IsZero() {
-		t.Row(paper.Fine(c.DispatchedAt), "dispatched", "it was marked as going out, with time until "+paper.Fine(c.DeadlineAt)+"; from here on it may have happened")
+		t.Row(paper.Fine(c.DispatchedAt), "dispatched", "it was marked as going out; from here on it may have happened")
 	}
 	if !c.SettledAt.IsZero() {
 		state := settledAs(c)
