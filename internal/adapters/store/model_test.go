@@ -697,7 +697,7 @@ func (m *model) disconnect(rt *rapid.T) {
 		g.revoked = true
 	}
 	for _, q := range m.questions {
-		if q.app == a && q.state == confirmation.Open {
+		if q.app == a && (q.state == confirmation.Open || q.state == confirmation.Expired) {
 			q.state = confirmation.Denied
 		}
 	}

@@ -191,6 +191,7 @@ func TestADeadProcessesCallsAreClassified(t *testing.T) {
 	// What was never marked may be taken up once more; the rest is never sent again.
 	reserved.Ready, reserved.Epoch = true, n.Epoch()
 	again := n.dispatch(t, reserved)
+	n.holds(t) // while it is under way too
 	if again.ID != ch.Row.ID || again.Attempt != 2 {
 		t.Fatalf("%+v", again)
 	}
@@ -288,6 +289,52 @@ func TestTamperingIsNamed(t *testing.T) {
 				t.Errorf("mismatches %v, want %d", v.Mismatches, c.mismatches)
 			}
 		})
+	}
+}
+
+// Every column of a settled call is pinned, also one that is added later.
+func TestEveryColumnOfASettledCallIsPinned(t *testing.T) {
+	n := history(t)
+	rows, err := n.raw(t).Query("SELECT name, type FROM pragma_table_info('invocations')")
+	must(t, err)
+	defer rows.Close()
+	columns := map[string]string{}
+	for rows.Next() {
+		var name, kind string
+		must(t, rows.Scan(&name, &kind))
+		columns[name] = kind
+	}
+	must(t, rows.Err())
+	delete(columns, "number") // the order of a list, which no answer tells
+	const call = " WHERE number = (SELECT MAX(number) FROM invocations WHERE state = 'succeeded' AND client = '%s')"
+	for name, kind := range columns {
+		to := map[string]string{"TEXT": name + " || 'x'", "INTEGER": name + " + 1", "BLOB": "x'7b7d'"}[kind]
+		n.tampered(t, name, name+" = "+to, fmt.Sprintf(call, n.app.Client))
+	}
+	for _, state := range invocation.States() {
+		if state != invocation.Succeeded {
+			n.tampered(t, string(state), "state = '"+string(state)+"'", fmt.Sprintf(call, n.app.Client))
+		}
+	}
+	n.holds(t)
+}
+
+// tampered fails unless Verify names a call while some of its columns are edited.
+func (n *notes) tampered(t *testing.T, name, edit, which string) {
+	t.Helper()
+	db := n.raw(t)
+	_, err := db.Exec("CREATE TABLE was AS SELECT * FROM invocations" + which)
+	must(t, err)
+	_, err = db.Exec("UPDATE invocations SET " + edit + which)
+	must(t, err)
+	v, err := n.Verify(t.Context(), nil)
+	must(t, err)
+	if len(v.Mismatches) == 0 {
+		t.Errorf("%s was edited, and nobody is told", name)
+	}
+	for _, back := range []string{"DELETE FROM invocations WHERE number IN (SELECT number FROM was)", "INSERT INTO invocations SELECT * FROM was", "DROP TABLE was"} {
+		_, err := db.Exec(back)
+		must(t, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"database/sql"
+	"strings"
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
@@ -147,7 +148,8 @@ type told struct {
 }
 
 // journal holds every row with an outcome against the row of the trail that it
-// names.
+// names. A row without one that had one before was taken up again, which only what
+// was not dispatched may be.
 func (w *walk) journal(tx *sqldb.Tx) error {
 	last := int64(0)
 	for {
@@ -160,10 +162,11 @@ func (w *walk) journal(tx *sqldb.Tx) error {
 			return err
 		}
 		for _, t := range list {
-			if t.row.State.Unresolved() {
-				continue
+			if !t.row.State.Unresolved() {
+				w.found.Invocations++
+			} else if t.entry == 0 {
+				continue // it has no outcome, and never had one
 			}
-			w.found.Invocations++
 			holds, err := pins(tx, t)
 			if err != nil {
 				return err
@@ -184,5 +187,8 @@ func pins(tx *sqldb.Tx, t told) (bool, error) {
 		return false, err
 	}
 	sum, ok := pinned(list[0])
+	if t.row.State.Unresolved() {
+		return ok && strings.HasPrefix(list[0].Detail, string(invocation.NotDispatched)+" "), nil
+	}
 	return ok && sum != (digest.Digest{}) && sum == t.row.Digest(), nil
 }
