@@ -3,7 +3,7 @@
 // (pool page, section 9).
 //
 // It promises that a message has one reading only: a member that stands twice,
-// another case of a name, or anything after the value is refused; what MCP may
+// a known name in another case, or anything after the value is refused; what MCP may
 // add later is ignored. Values stay as they were written. Bytes, depth and nodes
 // are bounded by bound.RequestBytes and the JSON rows. It keeps nothing;
 // everything is safe for concurrent use.
@@ -13,9 +13,17 @@ import (
 	"bytes"
 	"strings"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
+)
+
+// The members of a call's _meta that are the host's own.
+const (
+	MetaTx  = "io.github.stewardhost/tx"  // the call's tx; minted where it is not given
+	MetaAck = "io.github.stewardhost/ack" // the tx in doubt that the caller knows of
 )
 
 // Message is one JSON-RPC message.
@@ -50,6 +58,9 @@ func Parse(body []byte) (Message, error) {
 	if err != nil {
 		return m, err
 	}
+	if hasTwin(members, envelope) {
+		return m, errTwin
+	}
 	if string(members["jsonrpc"]) != `"2.0"` {
 		return m, fault.New(fault.InvalidRequest, `not a message of JSON-RPC "2.0"`)
 	}
@@ -72,6 +83,29 @@ func Parse(body []byte) (Message, error) {
 		return m, fault.New(fault.InvalidRequest, "a method is a string")
 	}
 	return m, nil
+}
+
+// The names that mean something to the host in each place.
+var (
+	envelope    = []string{"jsonrpc", "id", "method", "params", "result", "error"}
+	paramNames  = []string{"_meta", "name", "arguments", "cursor", "requestId", "protocolVersion", "capabilities", "clientInfo", "notifications"}
+	metaNames   = []string{MetaTx, MetaAck, sdk.MetaKeyProtocolVersion, sdk.MetaKeyClientInfo, sdk.MetaKeyClientCapabilities}
+	errTwin     = fault.New(fault.InvalidRequest, "a member has a known name in another case")
+	errNoParams = fault.New(fault.InvalidRequest, "params are an object")
+	errNoMeta   = fault.New(fault.InvalidRequest, "_meta is an object")
+)
+
+// hasTwin reports whether a member differs from a known one by case alone, so
+// that a reader which does not look at case would take it (threats, A25).
+func hasTwin(members map[string]strictjson.Raw, known []string) bool {
+	for name := range members {
+		for _, k := range known {
+			if name != k && len(name) <= 2*len(k) && strings.EqualFold(name, k) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ParseID reads an id; false where it is none.
@@ -111,11 +145,17 @@ func (m Message) Split() (p Params, err error) {
 		return p, nil
 	}
 	if p.Members, err = strictjson.Members(m.Params, Limits); err != nil {
-		return p, fault.New(fault.InvalidRequest, "params are an object")
+		return p, errNoParams
+	}
+	if hasTwin(p.Members, paramNames) {
+		return p, errTwin
 	}
 	if meta, given := p.Members["_meta"]; given {
 		if p.Meta, err = strictjson.Members(meta, Limits); err != nil {
-			return p, fault.New(fault.InvalidRequest, "_meta is an object")
+			return p, errNoMeta
+		}
+		if hasTwin(p.Meta, metaNames) {
+			return p, errTwin
 		}
 	}
 	return p, nil

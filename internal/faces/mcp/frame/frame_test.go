@@ -28,6 +28,8 @@ func TestOneReadingOfAMessage(t *testing.T) {
 		{name: "a member twice", body: `{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}`, refused: true},
 		{name: "a member twice, once escaped", body: `{"jsonrpc":"2.0","id":1,"method":"a","meth\u006fd":"b"}`, refused: true},
 		{name: "a member in another case", body: `{"jsonrpc":"2.0","ID":1,"Method":"a"}`, refused: true},
+		{name: "a member beside its twin in another case", body: `{"jsonrpc":"2.0","id":1,"method":"tools/list","Method":"tools/call"}`, refused: true},
+		{name: "a twin by a letter that folds", body: `{"jsonrpc":"2.0","id":1,"method":"a","param\u017f":{}}`, refused: true},
 		{name: "a null id", body: `{"jsonrpc":"2.0","id":null,"method":"a"}`, refused: true},
 		{name: "a fraction as id", body: `{"jsonrpc":"2.0","id":1.0,"method":"a"}`, refused: true},
 		{name: "another version", body: `{"jsonrpc":"1.0","id":1,"method":"a"}`, refused: true},
@@ -55,6 +57,27 @@ func TestOneReadingOfAMessage(t *testing.T) {
 
 func deep(n int) string {
 	return string(bytes.Repeat([]byte("["), n)) + string(bytes.Repeat([]byte("]"), n))
+}
+
+func TestKnownNamesHaveOneCase(t *testing.T) {
+	for params, refused := range map[string]bool{
+		`{"name":"a","arguments":{},"other":1,"_meta":{"x/y":1}}`: false,
+		`{"name":"a","Name":"b"}`:                                 true,
+		`{"name":"a","arguments":{},"Arguments":{}}`:              true,
+		`{"name":"a","arguments":{"Name":1,"name":2}}`:            false, // the tool's own
+		`{"_META":{}}`: true,
+		`{"_meta":{"io.github.stewardhost/TX":"x"}}`:                  true,
+		`{"_meta":{"IO.github.stewardhost/ack":"x"}}`:                 true,
+		`{"_meta":{"io.modelcontextprotocol/ClientCapabilities":{}}}`: true,
+	} {
+		m, err := frame.Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = m.Split(); (err != nil) != refused || err != nil && !fault.Is(err, fault.InvalidRequest) {
+			t.Errorf("%s: %v", params, err)
+		}
+	}
 }
 
 func TestIDsAreEqualByTheirMeaning(t *testing.T) {
