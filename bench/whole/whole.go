@@ -82,11 +82,11 @@ func (h *Host) serve(ctx context.Context) error {
 		return err
 	}
 	h.port = dispatch.New(h.store, h.fleet.executor, h.store.Node(), h.store.Epoch(), log)
-	tools := mcp.New(mcp.Ports{Find: h.store.FindToken, Catalog: h.store.Catalog, Call: h.port.Call}, mcp.Options{Log: log})
+	tools := mcp.New(mcp.Ports{Find: h.store.FindToken, Catalog: h.store.Catalog, Call: h.port.Call, Denied: h.store.Denied}, mcp.Options{Log: log})
 	h.store.OnChange(tools.Changed)
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", tools)
-	mux.Handle(rpcwire.Call.Path, rpc.New(access.New(h.store.FindToken, authority.ForRPC), h.port, log))
+	mux.Handle(rpcwire.Call.Path, rpc.New(access.New(h.store.FindToken, h.store.Denied, authority.ForRPC), h.port, log))
 	guard, err := httpguard.New(mux, log, httpguard.Options{})
 	if err != nil {
 		return err

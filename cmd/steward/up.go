@@ -154,7 +154,7 @@ func (p *parts) build(ctx context.Context) error {
 		return err
 	}
 	p.port = dispatch.New(p.store, p.fleet.executor, p.store.Node(), p.store.Epoch(), p.log)
-	p.tools = mcp.New(mcp.Ports{Find: p.store.FindToken, Catalog: p.store.Catalog, Call: p.port.Call},
+	p.tools = mcp.New(mcp.Ports{Find: p.store.FindToken, Catalog: p.store.Catalog, Call: p.port.Call, Denied: p.store.Denied},
 		mcp.Options{Version: version, Log: p.log})
 	p.store.OnChange(p.tools.Changed)
 	return nil
@@ -181,7 +181,7 @@ func (p *parts) opened(ctx context.Context, adapter id.Adapter, listed importer.
 // doors guards every path; what the guard refuses on the RPC paths has the form
 // of that wire.
 func (p *parts) doors(log *slog.Logger) (http.Handler, error) {
-	calls, err := httpguard.New(rpc.New(access.New(p.store.FindToken, authority.ForRPC), p.port, log), log, httpguard.Options{Refuse: rpc.Refuse})
+	calls, err := httpguard.New(rpc.New(access.New(p.store.FindToken, p.store.Denied, authority.ForRPC), p.port, log), log, httpguard.Options{Refuse: rpc.Refuse})
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/stewardhost/steward/internal/faces/admin"
 	"github.com/stewardhost/steward/internal/faces/cli"
 	"github.com/stewardhost/steward/internal/faces/httpguard"
+	"github.com/stewardhost/steward/internal/faces/mcp"
 	"github.com/stewardhost/steward/internal/faces/rpc"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/service/access"
@@ -178,9 +179,15 @@ func (h *house) open() {
 	h.must(err)
 	h.store = s
 	port := dispatch.New(s, func(id.Adapter) (dispatch.Executor, bool) { return h.up, true }, s.Node(), s.Epoch(), log)
-	guard, err := httpguard.New(rpc.New(access.New(s.FindToken, authority.ForRPC), port, log), log, httpguard.Options{Refuse: rpc.Refuse})
+	guard, err := httpguard.New(rpc.New(access.New(s.FindToken, s.Denied, authority.ForRPC), port, log), log, httpguard.Options{Refuse: rpc.Refuse})
 	h.must(err)
-	h.web = httptest.NewServer(guard)
+	tools, err := httpguard.New(mcp.New(mcp.Ports{Find: s.FindToken, Catalog: s.Catalog, Call: port.Call, Denied: s.Denied}, mcp.Options{Log: log}),
+		log, httpguard.Options{})
+	h.must(err)
+	doors := http.NewServeMux()
+	doors.Handle("/mcp", tools)
+	doors.Handle("/", guard)
+	h.web = httptest.NewServer(doors)
 	local, err := admin.Listen(filepath.Join(h.data, "run"), log)
 	h.must(err)
 	door := admin.New(admin.Host{Owner: h.owner, Hand: h.hand, Name: "owner", Version: "test", Node: s.Node(), Epoch: s.Epoch(),

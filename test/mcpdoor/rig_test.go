@@ -109,7 +109,7 @@ func newRig(t testing.TB) *rig {
 	r.owner, _, err = s.EnsureOwner(context.Background(), "owner", seeds)
 	r.must(err)
 	port := dispatch.New(s, r.executor, s.Node(), s.Epoch(), slog.New(slog.DiscardHandler))
-	door := mcp.New(mcp.Ports{Find: s.FindToken, Catalog: s.Catalog, Call: port.Call}, mcp.Options{})
+	door := mcp.New(mcp.Ports{Find: s.FindToken, Catalog: s.Catalog, Call: port.Call, Denied: s.Denied}, mcp.Options{})
 	s.OnChange(door.Changed)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

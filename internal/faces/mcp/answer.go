@@ -11,15 +11,13 @@ import (
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 )
 
-// The members of a call's _meta that are the host's own.
+// The members of an answer's _meta that are the host's own, besides frame.MetaTx.
 const (
-	metaTx         = "io.github.stewardhost/tx"         // the call's tx; minted where it is not given
-	metaAck        = "io.github.stewardhost/ack"        // request: the tx in doubt that the caller knows of
-	metaEffects    = "io.github.stewardhost/effects"    // answer: what is known of effects
-	metaReplayed   = "io.github.stewardhost/replayed"   // answer: it was recorded before
-	metaValidated  = "io.github.stewardhost/validated"  // answer: structured content fits the approved schema
-	metaReconciled = "io.github.stewardhost/reconciled" // answer: how a doubt ended
-	metaError      = "io.github.stewardhost/error"      // answer: code, retry class and details of a failure
+	metaEffects    = "io.github.stewardhost/effects"    // what is known of effects
+	metaReplayed   = "io.github.stewardhost/replayed"   // it was recorded before
+	metaValidated  = "io.github.stewardhost/validated"  // structured content fits the approved schema
+	metaReconciled = "io.github.stewardhost/reconciled" // how a doubt ended
+	metaError      = "io.github.stewardhost/error"      // code, retry class and details of a failure
 )
 
 // absent is the one answer for a tool that does not exist, is not granted, is
@@ -34,6 +32,8 @@ func (x *exchange) tell(t *toolset.Tool, a invocation.Answer) {
 	if f := a.Fault; f != nil && isCallers(f.Code) {
 		x.fail(frame.ProblemOf(f))
 		return
+	} else if f != nil {
+		note(x.w, "code", string(f.Code))
 	}
 	out, err := t.Outcome(a)
 	if err != nil {
@@ -66,7 +66,7 @@ func isCallers(c fault.Code) bool {
 
 // appendMeta writes the result's _meta, its first member.
 func (x *exchange) appendMeta(b []byte, a invocation.Answer, out toolset.Outcome) []byte {
-	b = append(append(b, `"_meta":{"`+metaTx+`":"`...), a.Tx.String()...)
+	b = append(append(b, `"_meta":{"`+frame.MetaTx+`":"`...), a.Tx.String()...)
 	b = append(append(b, `","`+metaEffects+`":"`...), a.Effects...)
 	b = append(b, `","`+metaReplayed+`":`...)
 	b = strconv.AppendBool(b, a.Replayed)

@@ -15,6 +15,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/contract"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/digest"
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -111,8 +112,8 @@ func TestEveryAnswerHasItsForm(t *testing.T) {
 			for era, p := range map[string]post{
 				"modern": modernCall(token, m.Tool, "{}"), "legacy": legacyCall(token, initialize(t, door, token), m.Tool, "{}"),
 			} {
-				p.body = strings.Replace(strings.Replace(p.body, `"_meta":{`, `"_meta":{"`+metaTx+`":"`+someTx+`",`, 1),
-					`"arguments":{}}}`, `"arguments":{},"_meta":{"`+metaTx+`":"`+someTx+`"}}}`, 1)
+				p.body = strings.Replace(strings.Replace(p.body, `"_meta":{`, `"_meta":{"`+frame.MetaTx+`":"`+someTx+`",`, 1),
+					`"arguments":{}}}`, `"arguments":{},"_meta":{"`+frame.MetaTx+`":"`+someTx+`"}}}`, 1)
 				w := send(door, p)
 				want := fmt.Sprintf(`{"id":1,"jsonrpc":"2.0","result":%s}`, tc.want)
 				if strings.HasPrefix(tc.want, `{"code"`) {

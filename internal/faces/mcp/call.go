@@ -17,7 +17,7 @@ import (
 func (x *exchange) callTool(p frame.Params) {
 	name, req, bad := x.readCall(p)
 	if bad != nil {
-		x.fail(bad)
+		x.deny(bad)
 		return
 	}
 	t, err := x.find(x.r.Context(), name)
@@ -26,7 +26,7 @@ func (x *exchange) callTool(p frame.Params) {
 		x.refuse(err)
 		return
 	case t == nil:
-		x.fail(absent)
+		x.deny(absent)
 		return
 	}
 	req.Ref = t.Reference()
@@ -34,17 +34,20 @@ func (x *exchange) callTool(p frame.Params) {
 		req.Args, req.If = t.Split(req.Args)
 	}
 	if full := x.door.occupy(x.app); full != nil {
+		x.door.doorman.Denied(x.caller, full.Code)
 		x.tell(t, invocation.Refusal(req.Tx, full, effect.NotDispatched))
 		return
 	}
 	defer x.door.vacate(x.app)
 	ctx, part, bad := x.cancellable()
 	if bad != nil {
-		x.fail(bad)
+		x.deny(bad)
 		return
 	}
 	answer := x.door.ports.Call(ctx, x.caller, req)
 	part()
+	note(x.w, "tx", answer.Tx.String())
+	note(x.w, "invocation", answer.Invocation.String())
 	switch {
 	case x.hidden(name, answer):
 		x.fail(absent)
@@ -68,10 +71,10 @@ func (x *exchange) readCall(p frame.Params) (name string, r dispatch.Request, ba
 		}
 		r.Args = args
 	}
-	if r.Tx, bad = readTx(p, metaTx); bad != nil {
+	if r.Tx, bad = readTx(p, frame.MetaTx); bad != nil {
 		return "", r, bad
 	}
-	if r.Ack, bad = readTx(p, metaAck); bad != nil {
+	if r.Ack, bad = readTx(p, frame.MetaAck); bad != nil {
 		return "", r, bad
 	}
 	if r.Tx.IsZero() {

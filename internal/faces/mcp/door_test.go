@@ -35,6 +35,13 @@ type host struct {
 	grants map[id.Client][]view.Callable
 	call   func(ctx context.Context, c authority.Caller, r dispatch.Request) invocation.Answer
 	calls  []dispatch.Request
+	denied []denied
+}
+
+// denied is one row that the door had written.
+type denied struct {
+	client id.Client
+	code   fault.Code
 }
 
 func newHost() *host {
@@ -75,7 +82,15 @@ func (h *host) execute(ctx context.Context, c authority.Caller, r dispatch.Reque
 	return call(ctx, c, r)
 }
 
-func (h *host) ports() Ports { return Ports{Find: h.find, Catalog: h.catalog, Call: h.execute} }
+func (h *host) deny(c authority.Caller, code fault.Code) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.denied = append(h.denied, denied{c.Client, code})
+}
+
+func (h *host) ports() Ports {
+	return Ports{Find: h.find, Catalog: h.catalog, Call: h.execute, Denied: h.deny}
+}
 
 // app makes a client with one token.
 func (h *host) app(owner id.Owner, audience authority.Audience) (authority.Caller, string) {

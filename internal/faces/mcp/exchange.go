@@ -13,6 +13,7 @@ import (
 	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/failpoint"
+	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
 // methods says who answers a request in each era; what is not here does not
@@ -47,41 +48,41 @@ type exchange struct {
 // post answers one message.
 func (x *exchange) post() {
 	if status, text := frame.CheckTransport(x.r.Header); status != 0 {
-		plain(x.w, status, text)
+		x.turnAway(status, fault.New(fault.InvalidRequest, text))
 		return
 	}
-	body, status, text := readBody(x.w, x.r)
-	if status != 0 {
-		plain(x.w, status, text)
+	body, status, bad := readBody(x.w, x.r)
+	if bad != nil {
+		x.turnAway(status, bad)
 		return
 	}
 	var err error
 	if x.msg, err = frame.Parse(body); err != nil {
-		plain(x.w, http.StatusBadRequest, err.Error())
+		x.turnAway(http.StatusBadRequest, fault.From(err))
 		return
 	}
 	p, err := x.msg.Split()
 	if err != nil {
-		x.fail(&frame.Problem{Code: frame.BadParams, Message: err.Error()})
+		x.deny(&frame.Problem{Code: frame.BadParams, Message: fault.From(err).Text})
 		return
 	}
 	if x.era == frame.Modern {
 		if bad := frame.CheckModern(x.msg, p, x.r.Header); bad != nil {
-			x.fail(bad)
+			x.deny(bad)
 			return
 		}
 		x.dispatch(p)
 		return
 	}
 	if bad := frame.CheckLegacy(x.msg, p, x.r.Header.Get(frame.VersionHeader)); bad != nil {
-		x.fail(bad)
+		x.deny(bad)
 		return
 	}
 	x.inSession(p)
 }
 
 // readBody takes at most bound.RequestBytes.
-func readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, text string) {
+func readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, bad *fault.Fault) {
 	room := min(max(r.ContentLength, 0), bound.RequestBytes.Max)
 	buf := bytes.NewBuffer(make([]byte, 0, room+bytes.MinRead))
 	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, bound.RequestBytes.Max))
@@ -89,11 +90,11 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, 
 	switch {
 	case errors.As(err, &over):
 		tooLarge := bound.RequestBytes.Exceeded()
-		return nil, tooLarge.Row().HTTP, tooLarge.Text
+		return nil, tooLarge.Row().HTTP, tooLarge
 	case err != nil:
-		return nil, http.StatusBadRequest, "the body could not be read"
+		return nil, http.StatusBadRequest, fault.New(fault.InvalidRequest, "the body could not be read")
 	}
-	return buf.Bytes(), 0, ""
+	return buf.Bytes(), 0, nil
 }
 
 // dispatch hands a message to who answers it. Notifications and answers need no
@@ -113,7 +114,7 @@ func (x *exchange) dispatch(p frame.Params) {
 
 func (x *exchange) notify(p frame.Params) {
 	if x.msg.Method != "" && !strings.HasPrefix(x.msg.Method, "notifications/") {
-		plain(x.w, http.StatusBadRequest, "a request needs an id")
+		x.turnAway(http.StatusBadRequest, fault.New(fault.InvalidRequest, "a request needs an id"))
 		return
 	}
 	if x.seat != nil && x.msg.Method == frame.Cancelled {
@@ -163,7 +164,19 @@ func (x *exchange) toSDK(ctx context.Context, handler http.Handler, w http.Respo
 
 // fail answers a request with a JSON-RPC error. A message without an id gets
 // the error with a null one.
-func (x *exchange) fail(p *frame.Problem) { x.write(p.Status(x.era), p.Encode(x.msg.ID)) }
+func (x *exchange) fail(p *frame.Problem) {
+	note(x.w, "code", string(p.Reason()))
+	x.write(p.Status(x.era), p.Encode(x.msg.ID))
+}
+
+// deny fails a request that nobody below this door has seen, and records that.
+func (x *exchange) deny(p *frame.Problem) {
+	x.door.doorman.Denied(x.caller, p.Reason())
+	x.fail(p)
+}
+
+// turnAway refuses what is no JSON-RPC exchange, and records that.
+func (x *exchange) turnAway(status int, f *fault.Fault) { x.door.turnAway(x.w, x.caller, status, f) }
 
 // begin starts the body of a successful answer, up to the result's first member.
 func (x *exchange) begin(room int) []byte {

@@ -27,6 +27,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -51,6 +52,8 @@ type Ports struct {
 	Find access.FindToken
 	// Catalog gives the methods that the caller may call now, sorted by tool.
 	Catalog func(ctx context.Context, caller authority.Caller) ([]view.Callable, error)
+	// Denied records an attempt that the door refused before Call saw it.
+	Denied access.Deny
 	// Call executes one call and answers what is durably known.
 	Call func(ctx context.Context, caller authority.Caller, r dispatch.Request) invocation.Answer
 }
@@ -83,7 +86,7 @@ type Door struct {
 // New returns a door. Run must run for clients to be told of changes.
 func New(p Ports, opt Options) *Door {
 	d := &Door{
-		ports: p, doorman: access.New(p.Find, authority.ForMCP), log: opt.Log, now: time.Now,
+		ports: p, doorman: access.New(p.Find, p.Denied, authority.ForMCP), log: opt.Log, now: time.Now,
 		impl: &sdk.Implementation{Name: "steward", Title: "steward", Version: opt.Version},
 		wake: make(chan struct{}, 1), apps: make(map[key]*app),
 	}
@@ -109,18 +112,18 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if name := frame.Doubled(r.Header); name != "" {
-		plain(w, http.StatusBadRequest, "the header "+name+" stands twice with different values")
+		d.turnAway(w, caller, http.StatusBadRequest, fault.New(fault.InvalidRequest, "the header "+name+" stands twice with different values"))
 		return
 	}
 	e, known := frame.EraOf(r.Header.Get(frame.VersionHeader))
 	if !known {
-		plain(w, http.StatusBadRequest, "this protocol version is not spoken here; spoken are "+
-			strings.Join(sdk.SupportedProtocolVersions(), ", "))
+		d.turnAway(w, caller, http.StatusBadRequest, fault.New(fault.InvalidRequest, "this protocol version is not spoken here; spoken are "+
+			strings.Join(sdk.SupportedProtocolVersions(), ", ")))
 		return
 	}
 	a, full := d.enter(caller)
 	if full != nil {
-		plain(w, full.Row().HTTP, full.Text)
+		d.turnAway(w, caller, full.Row().HTTP, full)
 		return
 	}
 	defer d.leave(a)
@@ -155,7 +158,7 @@ func (d *Door) admit(r *http.Request) (authority.Caller, error) {
 func refuseEntry(w http.ResponseWriter, r *http.Request, err error) {
 	f := fault.From(err)
 	if f.Code != fault.Unauthenticated {
-		plain(w, http.StatusServiceUnavailable, "the token cannot be looked up now")
+		plain(w, http.StatusServiceUnavailable, fault.New(fault.Unavailable, "the token cannot be looked up now"))
 		return
 	}
 	challenge := `Bearer realm="steward"`
@@ -163,7 +166,7 @@ func refuseEntry(w http.ResponseWriter, r *http.Request, err error) {
 		challenge += `, error="invalid_token"`
 	}
 	w.Header().Set("WWW-Authenticate", challenge)
-	plain(w, http.StatusUnauthorized, f.Text)
+	plain(w, http.StatusUnauthorized, f)
 }
 
 // private keeps every cache from holding or sharing an answer (threats, A58).
@@ -174,8 +177,29 @@ func private(h http.Header) {
 
 func notAllowed(w http.ResponseWriter, methods string) {
 	w.Header().Set("Allow", methods)
-	plain(w, http.StatusMethodNotAllowed, "use "+methods)
+	plain(w, http.StatusMethodNotAllowed, fault.New(fault.InvalidRequest, "use "+methods))
 }
 
-// plain answers what never became a JSON-RPC exchange.
-func plain(w http.ResponseWriter, status int, text string) { http.Error(w, text, status) }
+// turnAway refuses a request of an established caller, and records that.
+func (d *Door) turnAway(w http.ResponseWriter, c authority.Caller, status int, f *fault.Fault) {
+	d.doorman.Denied(c, f.Code)
+	plain(w, status, f)
+}
+
+// plain answers what never became a JSON-RPC exchange: with HTTP's own status,
+// and an error that belongs to no request.
+func plain(w http.ResponseWriter, status int, f *fault.Fault) {
+	note(w, "code", string(f.Code))
+	body := frame.ProblemOf(f).Encode(nil)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that is gone was refused all the same
+}
+
+// note gives the access log a field, where the writer keeps one.
+func note(w http.ResponseWriter, key, value string) {
+	if n, ok := w.(interface{ Note(key, value string) }); ok && value != "" {
+		n.Note(key, value)
+	}
+}

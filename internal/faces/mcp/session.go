@@ -44,7 +44,7 @@ func (x *exchange) inSession(p frame.Params) {
 func (x *exchange) sit() bool {
 	sid := x.r.Header.Get(frame.SessionHeader)
 	if sid == "" {
-		plain(x.w, http.StatusBadRequest, "the Mcp-Session-Id header is missing; initialize first")
+		x.turnAway(http.StatusBadRequest, fault.New(fault.InvalidRequest, "the Mcp-Session-Id header is missing; initialize first"))
 		return false
 	}
 	d := x.door
@@ -55,7 +55,7 @@ func (x *exchange) sit() bool {
 	}
 	d.mu.Unlock()
 	if x.seat = s; s == nil {
-		plain(x.w, http.StatusNotFound, "there is no such session; initialize again")
+		x.turnAway(http.StatusNotFound, fault.New(fault.NotFound, "there is no such session; initialize again"))
 	}
 	return s != nil
 }

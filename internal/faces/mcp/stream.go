@@ -48,7 +48,7 @@ func (x *exchange) hold(handler http.Handler, opened func() []byte) {
 	defer cancel()
 	s := &stream{x.caller, cancel}
 	if full := x.door.open(x.app, s); full != nil {
-		plain(x.w, full.Row().HTTP, full.Text)
+		x.turnAway(full.Row().HTTP, full)
 		return
 	}
 	defer x.door.drop(x.app, s)

@@ -80,11 +80,11 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request, run handler) invoca
 		return refusal(id.Tx{}, err)
 	}
 	if !isJSON(r.Header) {
-		return refusal(id.Tx{}, fault.New(fault.InvalidRequest, "send application/json without a content coding"))
+		return d.refuse(caller, id.Tx{}, fault.New(fault.InvalidRequest, "send application/json without a content coding"))
 	}
 	body, err := readBody(w, r)
 	if err != nil {
-		return refusal(id.Tx{}, err)
+		return d.refuse(caller, id.Tx{}, err)
 	}
 	return run(r.Context(), caller, body)
 }
@@ -92,7 +92,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request, run handler) invoca
 func (d *Door) call(ctx context.Context, caller authority.Caller, body []byte) invocation.Answer {
 	tx, req, err := parseCall(body)
 	if err != nil {
-		return refusal(tx, err)
+		return d.refuse(caller, tx, err)
 	}
 	return d.port.Call(ctx, caller, req)
 }
@@ -100,12 +100,18 @@ func (d *Door) call(ctx context.Context, caller authority.Caller, body []byte) i
 func (d *Door) lookup(ctx context.Context, caller authority.Caller, body []byte) invocation.Answer {
 	tx, err := parseLookup(body)
 	if err != nil {
-		return refusal(tx, err)
+		return d.refuse(caller, tx, err)
 	}
 	return d.port.Lookup(ctx, caller, tx)
 }
 
 var errNotPost = fault.New(fault.InvalidRequest, "use POST")
+
+// refuse answers a request of an established caller that the port never sees.
+func (d *Door) refuse(caller authority.Caller, tx id.Tx, err error) invocation.Answer {
+	d.doorman.Denied(caller, fault.From(err).Code)
+	return refusal(tx, err)
+}
 
 // refusal answers for an error that came before the port was asked. An error
 // that is no fault is of the store, which was only read.

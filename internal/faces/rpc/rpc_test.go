@@ -36,6 +36,7 @@ type emptyPool struct {
 	dispatch.Journal // verbs that an empty pool never reaches
 	caller           authority.Caller
 	reached          int
+	denied           int
 }
 
 func (p *emptyPool) standing() authority.Standing {
@@ -55,6 +56,8 @@ func (p *emptyPool) Reserve(_ context.Context, c authority.Call) (authority.Call
 	}
 	return ch, nil
 }
+
+func (p *emptyPool) Denied(authority.Caller, fault.Code) { p.denied++ }
 
 func (p *emptyPool) Lookup(context.Context, authority.Caller, id.Tx) (invocation.Answer, error) {
 	p.reached++
@@ -77,7 +80,7 @@ func newFixture() fixture {
 	log := slog.New(slog.DiscardHandler)
 	none := func(id.Adapter) (dispatch.Executor, bool) { return nil, false }
 	port := dispatch.New(pool, none, id.New[id.Node](), 1, log)
-	return fixture{New(access.New(find, authority.ForRPC), port, log), pool, token}
+	return fixture{New(access.New(find, pool.Denied, authority.ForRPC), port, log), pool, token}
 }
 
 func (f fixture) post(path, body string, change ...func(*http.Request)) *httptest.ResponseRecorder {
@@ -332,7 +335,7 @@ func TestStoreThatCannotBeReadIsUnavailable(t *testing.T) {
 	}
 	var log bytes.Buffer
 	f := newFixture()
-	f.Door = New(access.New(broken, authority.ForRPC), f.port, slog.New(slog.NewTextHandler(&log, nil)))
+	f.Door = New(access.New(broken, f.pool.Denied, authority.ForRPC), f.port, slog.New(slog.NewTextHandler(&log, nil)))
 	w := f.post(rpcwire.Call.Path, envelope())
 	resp := answered(t, w)
 	if w.Code != 503 || resp.Effects != rpcwire.NotDispatched || strings.Contains(w.Body.String(), "canaries") {

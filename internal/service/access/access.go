@@ -18,22 +18,31 @@ import (
 // connected client has it.
 type FindToken func(ctx context.Context, hash secret.Hash) (authority.Caller, bool, error)
 
+// Deny records an attempt that was refused before the journal saw it; a zero
+// caller is nobody who is known. It does not wait.
+type Deny func(c authority.Caller, code fault.Code)
+
 // Doorman checks tokens for one audience.
 type Doorman struct {
 	find     FindToken
+	deny     Deny
 	audience authority.Audience
 }
 
 // New returns the check for one door.
-func New(find FindToken, audience authority.Audience) *Doorman {
-	return &Doorman{find, audience}
+func New(find FindToken, deny Deny, audience authority.Audience) *Doorman {
+	return &Doorman{find, deny, audience}
 }
 
+// Denied records that the door refused a caller's request.
+func (d *Doorman) Denied(c authority.Caller, code fault.Code) { d.deny(c, code) }
+
 // Caller establishes who presents a token. Unknown, revoked, expired and
-// foreign tokens give the same Unauthenticated fault.
+// foreign tokens give the same Unauthenticated fault, and a row in the trail.
 func (d *Doorman) Caller(ctx context.Context, token secret.Secret) (authority.Caller, error) {
 	hash, ok := secret.HashToken(secret.Access, token)
 	if !ok {
+		d.deny(authority.Caller{}, fault.Unauthenticated)
 		return authority.Caller{}, refused()
 	}
 	caller, found, err := d.find(ctx, hash)
@@ -41,6 +50,7 @@ func (d *Doorman) Caller(ctx context.Context, token secret.Secret) (authority.Ca
 		return authority.Caller{}, err
 	}
 	if !found || caller.Audience != d.audience {
+		d.deny(caller, fault.Unauthenticated)
 		return authority.Caller{}, refused()
 	}
 	return caller, nil

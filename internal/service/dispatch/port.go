@@ -47,6 +47,8 @@ type Journal interface {
 	// RunBuiltin reserves, executes a built-in and settles in one commit.
 	RunBuiltin(ctx context.Context, c authority.Call, args, condition []byte) (invocation.Answer, error)
 	Lookup(ctx context.Context, c authority.Caller, tx id.Tx) (invocation.Answer, error)
+	// Denied records an attempt that none of the other verbs has seen.
+	Denied(c authority.Caller, code fault.Code)
 }
 
 // Executor is one outside thing that can execute tools. Call sends at most one
@@ -142,6 +144,7 @@ func (p *Port) try(ctx context.Context, caller authority.Caller, r Request) (inv
 	}
 	c, args, err := p.command(caller, r, def)
 	if err != nil {
+		p.journal.Denied(caller, fault.From(err).Code)
 		return invocation.Answer{}, err
 	}
 	if def.Method.Binding.Kind == resource.ByHost {

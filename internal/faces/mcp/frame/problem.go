@@ -22,11 +22,20 @@ type Problem struct {
 	Code    int
 	Message string
 	Data    []byte
+	reason  fault.Code // of a fault, else empty
+}
+
+// Reason is the code that the trail and the log tell it by.
+func (p *Problem) Reason() fault.Code {
+	if p.reason == "" {
+		return fault.InvalidRequest
+	}
+	return p.reason
 }
 
 // ProblemOf gives a fault the form that its row names.
 func ProblemOf(f *fault.Fault) *Problem {
-	return &Problem{Code: f.Row().RPC, Message: f.Text, Data: FaultData(f)}
+	return &Problem{Code: f.Row().RPC, Message: f.Text, Data: FaultData(f), reason: f.Code}
 }
 
 // Status is the HTTP status of the error: the older revisions answer nearly all
