@@ -203,8 +203,8 @@ func (h hints) effects() effect.Set {
 	case says(h.destructive):
 		classes = append(classes, effect.Delete)
 	}
-	unsaid := h.readOnly == nil && h.destructive == nil && h.openWorld == nil
-	if !says(h.readOnly) && (says(h.openWorld) || unsaid) {
+	// Unsaid, the world of a tool that changes something is an open one (MCP).
+	if !says(h.readOnly) && (h.openWorld == nil || *h.openWorld) {
 		classes = append(classes, effect.Communicate)
 	}
 	set, err := effect.SetOf(classes...)

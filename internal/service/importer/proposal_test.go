@@ -82,12 +82,15 @@ func TestEffectsAreProposedFromHints(t *testing.T) {
 		``:                                     "write,communicate",
 		`,"annotations":{"readOnlyHint":true}`: "read",
 		`,"annotations":{"readOnlyHint":true,"openWorldHint":true}`:                          "read",
-		`,"annotations":{"destructiveHint":true}`:                                            "write,delete",
+		`,"annotations":{"destructiveHint":true}`:                                            "write,delete,communicate",
 		`,"annotations":{"destructiveHint":true,"openWorldHint":true}`:                       "write,delete,communicate",
-		`,"annotations":{"readOnlyHint":false,"destructiveHint":false}`:                      "write",
+		`,"annotations":{"readOnlyHint":false}`:                                              "write,communicate",
+		`,"annotations":{"readOnlyHint":false,"destructiveHint":false}`:                      "write,communicate",
+		`,"annotations":{"openWorldHint":false}`:                                             "write",
+		`,"annotations":{"destructiveHint":true,"openWorldHint":false}`:                      "write,delete",
 		`,"annotations":{"openWorldHint":true}`:                                              "write,communicate",
 		`,"annotations":{"readOnlyHint":"true"}`:                                             "write,communicate",
-		`,"annotations":{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":true}`: "write,delete",
+		`,"annotations":{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":true}`: "write,delete,communicate",
 	}
 	for annotations, want := range cases {
 		got := offers(t, `{"name":"x","inputSchema":{"type":"object"}`+annotations+`}`)
