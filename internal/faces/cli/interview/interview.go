@@ -71,9 +71,11 @@ func (v *Interview) Approve(r adminwire.Review) []adminwire.Choice {
 		return nil
 	}
 	fmt.Fprintln(v.out)
+	list := paper.NewTable()
 	for _, c := range chosen {
-		fmt.Fprintf(v.out, "  %s  %s\n", paper.Line(c.Method), strings.Join(c.Effects, ","))
+		list.Row(c.Method, strings.Join(c.Effects, ","))
 	}
+	list.Write(v.out, "  ")
 	last, ok := v.ask("Approve %s of %s, shown as %s? [y/n]", paper.Count(len(chosen), "method"), paper.Line(r.Resource.Label), r.Shown)
 	if !ok || !strings.EqualFold(last, "y") {
 		return nil
@@ -81,12 +83,14 @@ func (v *Interview) Approve(r adminwire.Review) []adminwire.Choice {
 	return chosen
 }
 
+const answers = "y approves it, n leaves it as it is, e changes its effects, d shows its schemas, q leaves and approves nothing."
+
 // method asks about one method until the answer is one; ok is false where the
 // owner leaves.
 func (v *Interview) method(m adminwire.Definition) (choice adminwire.Choice, yes, ok bool) {
 	choice = adminwire.Choice{Method: m.Method, Effects: m.Effects}
 	for {
-		answer, ok := v.ask("Approve %s with %s? [y]es, [n]o, [e]ffects, [q]uit:", paper.Line(m.Method), named(choice.Effects))
+		answer, ok := v.ask("Approve %s with %s? [y]es, [n]o, [e]ffects, [d]etails, [q]uit:", paper.Line(m.Method), named(choice.Effects))
 		if !ok {
 			return choice, false, false
 		}
@@ -104,6 +108,10 @@ func (v *Interview) method(m adminwire.Definition) (choice adminwire.Choice, yes
 			if choice.Effects, ok = v.effects(choice.Effects); !ok {
 				return choice, false, false
 			}
+		case "d", "details":
+			sheet.Method(v.out, m, true)
+		default:
+			fmt.Fprintln(v.out, answers)
 		}
 	}
 }
@@ -113,7 +121,7 @@ func (v *Interview) effects(before []string) ([]string, bool) {
 	if !ok {
 		return before, false
 	}
-	set, err := effect.Parse(answer)
+	set, err := effect.Parse(strings.ReplaceAll(answer, "+", ","))
 	if err != nil {
 		fmt.Fprintf(v.out, "%s.\n", fault.From(err).Text)
 		return before, true
