@@ -185,25 +185,38 @@ func (p *parts) doors(log *slog.Logger) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	others := http.NewServeMux()
-	others.Handle("/mcp", p.tools)
-	others.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	others.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if p.store.Fenced() != nil {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-		w.WriteHeader(http.StatusNoContent)
-	})
-	rest, err := httpguard.New(others, log, httpguard.Options{})
+	rest, err := httpguard.New(http.HandlerFunc(p.other), log, httpguard.Options{})
 	if err != nil {
 		return nil, err
 	}
-	mux := http.NewServeMux()
-	mux.Handle(rpcwire.Call.Path, calls)
-	mux.Handle(rpcwire.Lookup.Path, calls)
-	mux.Handle("/", rest)
-	return mux, nil
+	// By the exact path and behind a guard each: a mux would answer an unclean path
+	// with a redirect before anybody has looked at the request.
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case rpcwire.Call.Path, rpcwire.Lookup.Path:
+			calls.ServeHTTP(w, r)
+		default:
+			rest.ServeHTTP(w, r)
+		}
+	}), nil
+}
+
+// other serves every path but those of the RPC wire.
+func (p *parts) other(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/mcp":
+		p.tools.ServeHTTP(w, r)
+	case "/healthz":
+		w.WriteHeader(http.StatusNoContent)
+	case "/readyz":
+		status := http.StatusNoContent
+		if p.store.Fenced() != nil {
+			status = http.StatusServiceUnavailable
+		}
+		w.WriteHeader(status)
+	default:
+		http.NotFound(w, r)
+	}
 }
 
 func (p *parts) services() admin.Services {
