@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -58,7 +59,16 @@ type tool struct {
 	title, description string
 	input, output      []byte
 	hints              hints
+	withheld           []narrowing.Decision
 }
+
+// The members of a tool, and of its annotations, that apps see or that need not
+// be told. What else there is is withheld, and the owner sees that (field faults,
+// FF13).
+var (
+	toolMembers       = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
+	annotationMembers = []string{"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
+)
 
 // hints are the upstream's claims; nil is "not said".
 type hints struct{ readOnly, destructive, openWorld *bool }
@@ -91,7 +101,11 @@ func propose(adapter id.Adapter, server string, t Tool, profile narrowing.Profil
 	if n.Outcome == narrowing.Refused {
 		return p.refuse("/inputSchema"+n.Reason.Pointer, n.Reason.Text)
 	}
-	output, _ := narrowing.ProposeOutput(read.output)
+	output, form := narrowing.ProposeOutput(read.output)
+	if len(read.output) > 0 && !form {
+		p.Lost = append(p.Lost, narrowing.Withheld(narrowing.KindWithholdOutput, "/outputSchema"))
+	}
+	p.Decisions = append(p.Decisions, read.withheld...)
 	p.offer.Definition = contract.Method{Title: read.title, Description: read.description, Input: n.Schema, Output: output,
 		Effects: read.hints.effects(), Errors: []fault.Code{fault.UpstreamFailed, fault.Indeterminate}}
 	p.offer.Review = p.review()
@@ -173,7 +187,25 @@ func readTool(raw []byte) (tool, *Reason) {
 	if bound.DescriptionBytes.Check(len(t.description)) != nil {
 		return tool{}, &Reason{"/description", "the description is longer than can be shown whole"}
 	}
+	tasks, _ := strictjson.Parse(members["execution"], toolLimits)
+	if support, _ := tasks.Get("taskSupport"); support.Text == "required" {
+		return tool{}, &Reason{"/execution/taskSupport", "the tool can be called as a task only, which this host does not do"}
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(toolMembers, name) {
+			t.withheld = append(t.withheld, withheld("/"+name))
+		}
+	}
+	for _, m := range annotations.Members {
+		if !slices.Contains(annotationMembers, m.Name) || m.Name == "title" && resource.Visible(m.Value.Text) != t.title {
+			t.withheld = append(t.withheld, withheld("/annotations/"+m.Name))
+		}
+	}
 	return t, nil
+}
+
+func withheld(pointer string) narrowing.Decision {
+	return narrowing.Withheld(narrowing.KindWithholdMember, resource.Visible(pointer))
 }
 
 func text(raw []byte) string {

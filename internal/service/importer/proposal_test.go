@@ -100,6 +100,39 @@ func TestEffectsAreProposedFromHints(t *testing.T) {
 	}
 }
 
+// What apps are not given of a definition is told to the owner (field faults,
+// FF13).
+func TestWhatIsWithheldIsShown(t *testing.T) {
+	const closed = `"inputSchema":{"type":"object","properties":{},"additionalProperties":false}`
+	for raw, want := range map[string]string{
+		`{"name":"a",` + closed + `}`: "",
+		`{"name":"a",` + closed + `,"title":"A","annotations":{"title":"A","readOnlyHint":true,"idempotentHint":true}}`:                   "",
+		`{"name":"a",` + closed + `,"annotations":{"title":"A"}}`:                                                                         "",
+		`{"name":"a",` + closed + `,"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}}`: "",
+		`{"name":"a",` + closed + `,"outputSchema":{"not":{"type":"string"}}}`:                                                            "-withhold_output /outputSchema",
+		`{"name":"a",` + closed + `,"icons":[{"src":"https://x.example/a.png"}],"_meta":{"a":1},"execution":{"taskSupport":"optional"}}`:  "+withhold_member /_meta,+withhold_member /execution,+withhold_member /icons",
+		`{"name":"a",` + closed + `,"title":"A","annotations":{"title":"B","seen\u200b":1}}`:                                              `+withhold_member /annotations/title,+withhold_member /annotations/seen\u{200b}`,
+	} {
+		got, ok := importer.ReadReview(offers(t, raw)[0].Review)
+		if !ok {
+			t.Fatal(raw)
+		}
+		var told []string
+		for _, d := range got.Decisions {
+			told = append(told, "+"+d.Kind+" "+d.Pointer)
+			if !strings.HasPrefix(d.String(), d.Pointer+": ") {
+				t.Errorf("the owner reads %q", d)
+			}
+		}
+		for _, d := range got.Lost {
+			told = append(told, "-"+d.Kind+" "+d.Pointer)
+		}
+		if strings.Join(told, ",") != want || got.Reason != nil {
+			t.Errorf("%s: told %q, want %q; reason %v", raw, told, want, got.Reason)
+		}
+	}
+}
+
 // What one tool has wrong with it is told of that tool and harms no other.
 func TestAToolThatCannotBeImportedIsShownWithTheReason(t *testing.T) {
 	long := strings.Repeat("x", 9<<10)
@@ -108,6 +141,7 @@ func TestAToolThatCannotBeImportedIsShownWithTheReason(t *testing.T) {
 		`{"name":"a","inputSchema":{"type":"object","properties":{"p":{"x-mcp-header":"P","type":"string"}},"required":["p"]}}`: "x-mcp-header",
 		`{"name":"a","inputSchema":{"type":"object"},"description":"` + long + `"}`:                                             "/description",
 		`{"name":"a","inputSchema":{"type":"object","properties":{"p":{"$ref":"https://e.example/s"}},"required":["p"]}}`:       "$ref",
+		`{"name":"a","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}`:                                   "/execution/taskSupport",
 		`{"name":"a","inputSchema":[]}`:            "/inputSchema",
 		`{"name":"a","inputSchema":{},"name":"b"}`: "",
 	}

@@ -52,6 +52,11 @@ const (
 	KindDropUnknown        = "drop_unknown"
 	KindDropInapplicable   = "drop_inapplicable"
 	KindCutText            = "cut_text"
+
+	// What is withheld of a tool beside its input schema; the pointer is into the
+	// tool's definition.
+	KindWithholdOutput = "withhold_output"
+	KindWithholdMember = "withhold_member"
 )
 
 // kinds gives each kind its sentence, whether the owner must look at it, and
@@ -94,10 +99,17 @@ var kinds = map[string]struct {
 	KindDropUnknown:        {"the unknown note {from} is not carried", true, true},
 	KindDropInapplicable:   {"{from} is gone, as it changes nothing here", false, true},
 	KindCutText:            {"the {from} is cut to {to} bytes", false, true},
+
+	KindWithholdOutput: {"it has no form here, so structured results are neither checked nor passed on", true, true},
+	KindWithholdMember: {"apps are not shown it", false, true},
 }
 
 // shown bounds what a decision repeats of the upstream's text.
 const shown = 200
+
+// Withheld is the decision about a member of a tool's definition, as a pointer,
+// that apps do not get.
+func Withheld(kind, pointer string) Decision { return newDecision(pointer, kind, "", "") }
 
 func newDecision(site, kind, from, to string) Decision {
 	return Decision{site, kind, clip(from), clip(to), kinds[kind].exception}
@@ -129,7 +141,11 @@ func (d Decision) String() string {
 		was = "was " + grouped(d.From)
 	}
 	fill := strings.NewReplacer("{was}", was, "{from}", grouped(d.From), "{to}", grouped(d.To))
-	return argument(d.Pointer) + ": " + fill.Replace(kinds[d.Kind].sentence)
+	about := argument(d.Pointer)
+	if d.Kind == KindWithholdOutput || d.Kind == KindWithholdMember {
+		about = d.Pointer
+	}
+	return about + ": " + fill.Replace(kinds[d.Kind].sentence)
 }
 
 // argument turns the pointer of a schema into that of the values it is about;
