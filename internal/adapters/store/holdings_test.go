@@ -3,6 +3,7 @@ package store_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/projection"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/ground/digest"
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -136,13 +138,18 @@ func TestADriftedMethodIsOffUntilItIsApprovedAndGrantedAnew(t *testing.T) {
 // What the owner said is kept as evidence, under the owner.
 func TestConsentIsRecorded(t *testing.T) {
 	n := newNotes(t)
-	rows, err := n.raw(t).Query("SELECT kind, client FROM consents WHERE owner = $1 ORDER BY kind", n.owner.String())
+	rows, err := n.raw(t).Query("SELECT kind, client, shown, digest FROM consents WHERE owner = $1 ORDER BY kind", n.owner.String())
 	must(t, err)
 	defer rows.Close()
 	var got [][2]string
 	for rows.Next() {
 		var r [2]string
-		must(t, rows.Scan(&r[0], &r[1]))
+		var shown []byte
+		var sum string
+		must(t, rows.Scan(&r[0], &r[1], &shown, &sum))
+		if digest.Of(digest.Consent, shown).String() != sum || !strings.Contains(string(shown), `"method":"add"`) {
+			t.Errorf("%s: %s does not pin %s", r[0], sum, shown)
+		}
 		got = append(got, r)
 	}
 	must(t, rows.Err())

@@ -270,8 +270,11 @@ func TestTamperingIsNamed(t *testing.T) {
 		"an unreadable call": {"UPDATE invocations SET request = 'x' WHERE state = 'reconciled_succeeded'", 0, 0, 1},
 		"a reconciliation taken back": {"UPDATE invocations SET state = 'indeterminate', code = 'indeterminate', message = 'indeterminate', effects = 'uncertain', reconciled_by = '', " +
 			"reconciled_at = 0, told = (SELECT a.entry FROM audit a WHERE a.subject = invocation AND a.kind = 'call') WHERE state = 'reconciled_succeeded'", 0, 0, 1},
-		"a call dropped":         {"DELETE FROM invocations WHERE state = 'reconciled_succeeded'", 0, 0, 1},
-		"a call pinned by other": {"UPDATE invocations SET told = told - 1 WHERE state = 'succeeded' AND told > " + second, 0, 0, 2},
+		"an approval's sight edited": {"UPDATE consents SET shown = x'7b7d' WHERE kind = 'activation'", 0, 0, 1},
+		"a granting's sight edited":  {"UPDATE consents SET shown = x'7b7d' WHERE kind = 'granting'", 0, 0, 1},
+		"a consent dropped":          {"DELETE FROM consents WHERE kind = 'granting'", 0, 0, 1},
+		"a call dropped":             {"DELETE FROM invocations WHERE state = 'reconciled_succeeded'", 0, 0, 1},
+		"a call pinned by other":     {"UPDATE invocations SET told = told - 1 WHERE state = 'succeeded' AND told > " + second, 0, 0, 2},
 		"a call that never was": {"INSERT INTO invocations SELECT number + 1000, owner, client, 'tx_00000000000000000000000000', 'inv_00000000000000000000000000', resource, contract, " +
 			"method, request, input, grant_id, revision, classes, state, node, epoch, attempt, reserved_at, dispatched_at, deadline_at, settled_at, code, message, reason, " +
 			"effects, result, version, detail, reconciled_by, reconciled_at, told FROM invocations WHERE state = 'reconciled_succeeded'", 0, 0, 1},

@@ -54,7 +54,7 @@ func (h *Holdings) Grant(ctx context.Context, which id.Resource, c authority.Gra
 			if err := record.PutGrant(tx.Tx, r); err != nil {
 				return false, err
 			}
-			if err := auditGrant(tx, audit.Granted, r); err != nil {
+			if err := auditGrant(tx, audit.Granted, r, " "+ch.Record.ID.String()+" "+ch.Record.Digest.String()); err != nil {
 				return false, err
 			}
 		}
@@ -89,9 +89,11 @@ func grantFacts(tx *ledger.Tx, which id.Resource, c authority.GrantMethods) (f a
 	return f, err
 }
 
-func auditGrant(tx *ledger.Tx, kind audit.Kind, r grant.Row) error {
+// auditGrant writes the row of the trail about a row of authority. More is the
+// consent that it rests on and the digest of what was shown.
+func auditGrant(tx *ledger.Tx, kind audit.Kind, r grant.Row, more string) error {
 	_, err := tx.Audit(audit.Entry{Owner: r.Key.Owner, Client: r.Key.Client, Kind: kind, Subject: r.ID.String(),
-		Detail: r.Key.Resource.String() + " " + r.Key.Method})
+		Detail: r.Key.Resource.String() + " " + r.Key.Method + more})
 	return err
 }
 
@@ -125,7 +127,7 @@ func revoke(tx *ledger.Tx, r grant.Row) (grant.Row, error) {
 	if err := record.PutGrant(tx.Tx, after); err != nil {
 		return r, err
 	}
-	return after, auditGrant(tx, audit.Revoked, after)
+	return after, auditGrant(tx, audit.Revoked, after, "")
 }
 
 // RevokeAll ends every row of a client on a resource and the assignment that they

@@ -128,6 +128,6 @@ func (h *Holdings) writeApproval(tx *ledger.Tx, owner id.Owner, ch authority.App
 	if err := record.AddConsent(tx.Tx, ch.Record); err != nil {
 		return err
 	}
-	_, err := tx.Audit(said(owner, audit.Approved, ch.Resource.ID.String(), fmt.Sprintf("%s %d methods", ch.Record.ID, len(ch.Methods))))
+	_, err := tx.Audit(said(owner, audit.Approved, ch.Resource.ID.String(), fmt.Sprintf("%d methods %s %s", len(ch.Methods), ch.Record.ID, ch.Record.Digest)))
 	return err
 }

@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
@@ -11,6 +12,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/digest"
+	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/sqldb"
 )
 
@@ -21,6 +23,7 @@ const (
 	entryAt      = "SELECT " + record.EntryColumns + " FROM audit e WHERE e.entry = $1"
 
 	callsAfter = "SELECT " + record.InvocationColumns + ", i.told, i.number FROM invocations i WHERE i.number > $1 ORDER BY i.number LIMIT $2"
+	shownOf    = "SELECT c.shown FROM consents c WHERE c.owner = $1 AND c.consent = $2"
 	toldOf     = "SELECT i.told FROM invocations i WHERE i.owner = $1 AND i.invocation = $2"
 
 	entriesAtOnce = 512
@@ -28,8 +31,9 @@ const (
 	mismatchesMax = 1000 // a journal that differs more than this is lost anyway
 )
 
-// Verify holds the whole trail against its chains, and the journal against the
-// trail: the newest row about a call pins what the call's row says. It walks one
+// Verify holds the whole trail against its chains, and the journal and the records
+// of consent against the trail: the newest row about a call pins what the call's row
+// says. It walks one
 // snapshot in constant memory; progress, which may be nil, is told of the rows
 // of the trail.
 func (j *Journal) Verify(ctx context.Context, progress func(done, total int64)) (view.Verification, error) {
@@ -130,6 +134,9 @@ func (w *walk) entry(tx *sqldb.Tx, e audit.Entry, number int64) error {
 	if e.Hash == w.head.Hash {
 		w.seen = true
 	}
+	if e.Kind == audit.Approved || e.Kind == audit.Granted {
+		return w.consent(tx, e)
+	}
 	if _, pins := pinned(e); !pins {
 		return nil
 	}
@@ -137,6 +144,25 @@ func (w *walk) entry(tx *sqldb.Tx, e audit.Entry, number int64) error {
 	found, err := tx.One(toldOf, []any{e.Owner.String(), e.Subject}, &told)
 	if err == nil && (!found || told < number) {
 		w.mismatch(e.Subject)
+	}
+	return err
+}
+
+// consent checks the record that an approval or a granting rests on: what the owner
+// was shown is what the trail has the digest of.
+func (w *walk) consent(tx *sqldb.Tx, e audit.Entry) error {
+	words := strings.Fields(e.Detail)
+	at := slices.IndexFunc(words, func(word string) bool {
+		_, err := id.Parse[id.Consent](word)
+		return err == nil
+	})
+	if at < 0 || at+1 == len(words) {
+		return nil // it rests on none
+	}
+	var shown []byte
+	found, err := tx.One(shownOf, []any{e.Owner.String(), words[at]}, &shown)
+	if err == nil && (!found || digest.Of(digest.Consent, shown).String() != words[at+1]) {
+		w.mismatch(words[at])
 	}
 	return err
 }

@@ -42,11 +42,7 @@ type ApproveChanges struct {
 
 // ReviewDigest pins everything that a review of the resource shows.
 func ReviewDigest(r resource.Row, methods []resource.Method) digest.Digest {
-	f := digest.Join(r.ID.String(), r.Adapter.String(), string(r.Kind))
-	for _, m := range methods {
-		f.Text(m.Contract).Text(m.Definition.ID).Bytes(m.Definition.Encode()).Digest(m.Binding.Digest()).Text(string(m.State))
-	}
-	return f.Sum(digest.Consent)
+	return digest.Of(digest.Consent, shown(r, methods))
 }
 
 // DecideApprove checks an approval against the resource and all of its methods,
@@ -55,7 +51,8 @@ func DecideApprove(r resource.Row, methods []resource.Method, c Approve, now tim
 	if r.State == resource.Removed || len(c.Choices) == 0 {
 		return ApproveChanges{}, fault.New(fault.InvalidRequest, "there is nothing to approve")
 	}
-	if ReviewDigest(r, methods) != c.Shown {
+	review := shown(r, methods)
+	if digest.Of(digest.Consent, review) != c.Shown {
 		return ApproveChanges{}, fault.New(fault.Conflict, "the definitions changed since they were shown; look at them again").
 			With("fix", "steward review "+r.ID.String())
 	}
@@ -77,7 +74,7 @@ func DecideApprove(r resource.Row, methods []resource.Method, c Approve, now tim
 		return ApproveChanges{}, bad
 	}
 	return ApproveChanges{Resource: r, Methods: changed, Documents: docs, Record: consent.Record{
-		ID: c.NewConsent, Owner: c.Owner, Kind: consent.Activation, Shown: shownMethods(changed), Digest: c.Shown, At: now,
+		ID: c.NewConsent, Owner: c.Owner, Kind: consent.Activation, Shown: review, Digest: c.Shown, At: now,
 	}}, nil
 }
 
@@ -136,21 +133,29 @@ func documents(r resource.Row, methods []resource.Method, touched map[string]boo
 	return docs, changed, nil
 }
 
+type shownResource struct {
+	Resource string        `json:"resource"`
+	Adapter  string        `json:"adapter"`
+	Kind     string        `json:"kind"`
+	Methods  []shownMethod `json:"methods"`
+}
+
 type shownMethod struct {
 	Contract   string         `json:"contract"`
 	Method     string         `json:"method"`
+	State      string         `json:"state"`
 	Definition strictjson.Raw `json:"definition"`
 	Binding    string         `json:"binding"`
 }
 
-// shownMethods is the record's JSON of definitions that were checked before, so
-// that encoding them cannot fail.
-func shownMethods(methods []resource.Method) []byte {
-	rows := make([]shownMethod, len(methods))
+// shown is what the owner has before the eyes, as JSON; equal sights give equal
+// bytes. Definitions were checked before, so that encoding them cannot fail.
+func shown(r resource.Row, methods []resource.Method) []byte {
+	out := shownResource{r.ID.String(), r.Adapter.String(), string(r.Kind), make([]shownMethod, len(methods))}
 	for i, m := range methods {
-		rows[i] = shownMethod{m.Contract, m.Definition.ID, m.Definition.Encode(), m.Binding.Digest().String()}
+		out.Methods[i] = shownMethod{m.Contract, m.Definition.ID, string(m.State), m.Definition.Encode(), m.Binding.Digest().String()}
 	}
-	raw, err := strictjson.Encode(rows)
+	raw, err := strictjson.Encode(out)
 	if err != nil {
 		panic("authority: cannot encode checked definitions: " + err.Error())
 	}

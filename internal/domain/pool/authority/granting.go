@@ -83,9 +83,9 @@ func DecideGrant(f GrantFacts, c GrantMethods, now time.Time) (GrantChanges, *fa
 			Assignment: assignment, Consent: c.NewConsent, CreatedAt: now, ExpiresAt: c.ExpiresAt,
 		})
 	}
-	shown := shownMethods(granted)
+	sight := shown(*f.Resource, granted)
 	out.Record = consent.Record{ID: c.NewConsent, Owner: c.Owner, Client: c.Client, Kind: consent.Granting,
-		Shown: shown, Digest: digest.Of(digest.Consent, shown), At: now}
+		Shown: sight, Digest: digest.Of(digest.Consent, sight), At: now}
 	return out, nil
 }
 

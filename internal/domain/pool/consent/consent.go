@@ -19,9 +19,9 @@ const (
 	Granting   Kind = "granting"   // the owner gave a client rows of authority
 )
 
-// Record is one consent. Shown is the canonical JSON of what the owner saw, and
-// Digest pins it: an approval that carries another digest is refused
-// (invariant I34).
+// Record is one consent. Shown is the JSON of what the owner saw, and Digest is the
+// digest of those bytes: an approval that carries another one is refused (invariant
+// I34), and the row of the audit trail has it.
 type Record struct {
 	ID     id.Consent
 	Owner  id.Owner

@@ -139,7 +139,7 @@ type Verification struct {
 	Invocations int64
 	Last        digest.Digest
 	Break       *audit.Break
-	Mismatches  []string // ids of settled rows that differ from their audit rows
+	Mismatches  []string // ids of settled rows and consents that differ from their audit rows
 }
 
 // Recovery counts the rows of dead processes that were classified at start.
