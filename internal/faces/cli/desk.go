@@ -59,7 +59,7 @@ func (d *desk) root() *cobra.Command {
 	d.group(root, groupBring, d.importing(), d.review(), d.resources())
 	d.group(root, groupAllow, d.apps(), d.grants(), d.confirm())
 	d.group(root, groupLookAt, d.call(), d.journal())
-	root.AddCommand(manual.ExitCodes(), d.man(root))
+	root.AddCommand(manual.ExitCodes(), manual.Pages(words(1, 1)))
 	return root
 }
 
@@ -235,9 +235,4 @@ func terminal(stream any) bool {
 	}
 	_, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
 	return err == nil
-}
-
-func (d *desk) man(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{Use: "man FOLDER", Short: "write the manual pages into a folder", Hidden: true, Args: words(1, 1),
-		RunE: func(_ *cobra.Command, args []string) error { return manual.Write(args[0], root) }}
 }

@@ -11,7 +11,25 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 )
+
+// Pages is the verb that writes the pages of its own tree into a folder.
+func Pages(oneWord cobra.PositionalArgs) *cobra.Command {
+	return &cobra.Command{Use: "man FOLDER", Short: "write the manual pages into a folder, which is made if it is not there",
+		Hidden: true, Args: oneWord,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := os.MkdirAll(args[0], 0o755)
+			if err == nil {
+				err = Write(args[0], cmd.Root())
+			}
+			if err != nil {
+				return trouble.New(trouble.Failed, err.Error(), "steward man ./man")
+			}
+			return nil
+		}}
+}
 
 // Write puts the pages of root and all below it into an existing folder, over
 // those that are there.
