@@ -227,8 +227,8 @@ func TestEveryStateMeetsEveryCommand(t *testing.T) {
 				if moved := after.State != state; moved != (f == nil) || moved && !invocation.CanMove(state, after.State) {
 					t.Errorf("%s + %s (late %v) = %s, %v", state, kind, late, after.State, f)
 				}
-				if late && f == nil && (state != invocation.Indeterminate || after.Reconciled.By != "late_answer") {
-					t.Errorf("a late answer moved %s: %+v", state, after.Reconciled)
+				if late && f == nil && (state != invocation.Indeterminate || kind != invocation.Answered || after.Reconciled.By != "late_answer") {
+					t.Errorf("a late %s moved %s: %+v", kind, state, after.Reconciled)
 				}
 				c.Attempt.Number--
 				if old, f := authority.DecideSettle(row, c, now); f == nil || old.State != state {
@@ -252,6 +252,11 @@ func TestEveryStateMeetsEveryCommand(t *testing.T) {
 		marked, f := authority.DecideMark(s.facts.Standing, row, s.call.Caller, authority.AttemptOf(row), now)
 		if (f == nil) != (state == invocation.Reserved) || f == nil && marked.State != invocation.Dispatching {
 			t.Errorf("marking %s: %s, %v", state, marked.State, f)
+		}
+		old := authority.AttemptOf(row)
+		old.Number--
+		if marked, f := authority.DecideMark(s.facts.Standing, row, s.call.Caller, old, now); f == nil || marked.State != state {
+			t.Errorf("an old attempt marked %s as %s", state, marked.State)
 		}
 	}
 }
