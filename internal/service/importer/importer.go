@@ -102,7 +102,8 @@ func (im *Importer) Plan(ctx context.Context, e Entry) ([]Proposal, error) {
 }
 
 // Add lists an entry and stages its tools as proposed methods of a new resource.
-// An entry that cannot be listed is refused and nothing is stored.
+// An entry that cannot be listed is refused and nothing is stored; one whose tools
+// cannot be stored is removed again.
 func (im *Importer) Add(ctx context.Context, owner id.Owner, e Entry) (view.Listing, error) {
 	adapter := id.New[id.Adapter]()
 	listed, proposals, err := im.probe(ctx, adapter, e, false)
@@ -122,12 +123,22 @@ func (im *Importer) Add(ctx context.Context, owner id.Owner, e Entry) (view.List
 		im.fleet.Drop(adapter)
 		return view.Listing{}, err
 	}
-	if _, err := im.store.ApplyListing(ctx, owner, adapter, listed.Server, listed.Protocol, offersOf(proposals)); err != nil {
+	first, err := im.store.ApplyListing(ctx, owner, adapter, listed.Server, listed.Protocol, offersOf(proposals))
+	if err != nil {
+		if bad := im.Remove(context.WithoutCancel(ctx), owner, adapter); bad != nil {
+			im.log.Error("an entry without tools is left over", "adapter", adapter.String(), "err", bad)
+		}
 		return view.Listing{}, err
 	}
 	// The upstream's word that its tools changed counts for nothing before the
-	// entry is stored; what it changed until then is seen now.
-	return im.Refresh(ctx, owner, adapter)
+	// entry is stored; what it changed until then is seen now, or at the next
+	// listing.
+	again, err := im.Refresh(ctx, owner, adapter)
+	if err != nil {
+		im.log.Warn("a new entry could not be listed a second time", "adapter", adapter.String(), "err", err)
+		return first, nil
+	}
+	return again, nil
 }
 
 // Relist does what an upstream's word that its tools have changed asks for. The

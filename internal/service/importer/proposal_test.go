@@ -24,6 +24,7 @@ import (
 type upstream struct {
 	tools []importer.Tool
 	err   error
+	once  bool // it can be listed once only
 	used  map[id.Adapter]bool
 }
 
@@ -33,7 +34,11 @@ func (u *upstream) Connection(a id.Adapter) (view.Connection, bool) {
 	return view.Connection{State: "failed", Reason: "last words"}, u.err != nil && u.used[a]
 }
 func (u *upstream) List(context.Context, id.Adapter) (importer.Listed, error) {
-	return importer.Listed{Server: "s 1", Protocol: "2025-11-25", Tools: u.tools}, u.err
+	err := u.err
+	if u.once {
+		u.err = errors.New("it ended")
+	}
+	return importer.Listed{Server: "s 1", Protocol: "2025-11-25", Tools: u.tools}, err
 }
 
 // shelf keeps what the importer stores.
@@ -41,6 +46,8 @@ type shelf struct {
 	adapters []view.Adapter
 	offers   []resource.Offer
 	err      error
+	merged   int   // listings so far
+	full     error // of a listing
 }
 
 func (s *shelf) Adapters(context.Context) ([]view.Adapter, error) { return s.adapters, nil }
@@ -48,12 +55,18 @@ func (s *shelf) AddAdapter(_ context.Context, a view.Adapter, _ resource.Row) er
 	s.adapters = append(s.adapters, a)
 	return s.err
 }
-func (s *shelf) SetAdapterState(context.Context, id.Owner, id.Adapter, view.AdapterState) error {
+func (s *shelf) SetAdapterState(_ context.Context, _ id.Owner, a id.Adapter, state view.AdapterState) error {
+	for i := range s.adapters {
+		if s.adapters[i].ID == a {
+			s.adapters[i].State = state
+		}
+	}
 	return nil
 }
 func (s *shelf) ApplyListing(_ context.Context, _ id.Owner, _ id.Adapter, _, _ string, offers []resource.Offer) (view.Listing, error) {
+	s.merged++
 	s.offers = offers
-	return view.Listing{}, nil
+	return view.Listing{}, s.full
 }
 
 func list(tools ...string) *upstream {
@@ -221,6 +234,25 @@ func TestNothingIsStoredOfAServerThatCannotBeListed(t *testing.T) {
 	s := &shelf{err: errors.New("the name is taken")}
 	if _, err := importer.New(s, u, slog.New(slog.DiscardHandler)).Add(t.Context(), id.New[id.Owner](), entry); err == nil || len(u.used) > 0 || s.offers != nil {
 		t.Errorf("a refused entry leaves %v %v", u.used, s.offers)
+	}
+}
+
+// An entry is there with its tools or not at all, whatever goes wrong after it
+// was listed.
+func TestAnEntryIsThereWholeOrNotAtAll(t *testing.T) {
+	const tool = `{"name":"a","inputSchema":{"type":"object"}}`
+	add := func(s *shelf, u *upstream) error {
+		_, err := importer.New(s, u, slog.New(slog.DiscardHandler)).Add(t.Context(), id.New[id.Owner](), entry)
+		return err
+	}
+	s, u := &shelf{full: errors.New("no room")}, list(tool)
+	if err := add(s, u); err == nil || s.adapters[0].State != view.Removed || len(u.used) > 0 {
+		t.Errorf("tools that cannot be stored: %v, entry %s, %d connections", err, s.adapters[0].State, len(u.used))
+	}
+	s, u = &shelf{}, list(tool)
+	u.once = true
+	if err := add(s, u); err != nil || s.adapters[0].State != view.Enabled || s.merged != 1 || len(u.used) != 1 {
+		t.Errorf("a second listing that fails: %v, entry %s, %d listings", err, s.adapters[0].State, s.merged)
 	}
 }
 
