@@ -11,6 +11,7 @@ import (
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/means/sqldb"
+	"github.com/stewardhost/steward/internal/means/vault"
 )
 
 // upOrWhyNot is up with the troubles of its store as a person can mend them.
@@ -49,6 +50,8 @@ func whyNot(err error, folder string) error {
 		return trouble.New(trouble.Later, "another host runs on the folder "+folder, "steward status")
 	case errors.Is(err, sqldb.ErrUnsafe):
 		return trouble.New(trouble.Unsafe, what, mode(folder, another))
+	case errors.Is(err, vault.ErrUnsafe):
+		return trouble.New(trouble.Unsafe, what, "chmod 600 "+paper.Word(filepath.Join(folder, "keys", "root")))
 	case errors.Is(err, sqldb.ErrNewer):
 		return trouble.New(trouble.Failed, what, "run the newer steward that wrote it, or "+another)
 	case errors.Is(err, sqldb.ErrChanged):

@@ -12,7 +12,8 @@
 //
 // The folder holds steward.db and the file node with the identity that rows and
 // chains carry and with the end of the trail, which an older database does not have.
-// They are copied and put back together. One process opens it at a time. A Store is safe for concurrent
+// They are copied and put back together. keys/root holds the key that seals what
+// entries are configured with; a copy of the folder without it tells none of that. One process opens it at a time. A Store is safe for concurrent
 // use.
 package store
 
@@ -31,6 +32,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/sqldb"
+	"github.com/stewardhost/steward/internal/means/vault"
 )
 
 //go:embed migrations/*.sql
@@ -87,12 +89,16 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	v, err := vault.Open(filepath.Join(dir, "keys", "root"))
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	l, err := ledger.Begin(ctx, db, filepath.Join(dir, nodeFile), opt.Now, opt.Passed)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	memory := record.NewMemory()
-	return &Store{holdings.New(l, memory), journal.New(l, memory), l}, nil
+	return &Store{holdings.New(l, memory, v), journal.New(l, memory), l}, nil
 }
 
 // Node names the identity that this process speaks for.

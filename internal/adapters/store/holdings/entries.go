@@ -19,6 +19,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/sqldb"
+	"github.com/stewardhost/steward/internal/means/vault"
 )
 
 const (
@@ -37,14 +38,28 @@ const (
 	listedEntry = "UPDATE adapters SET server = $3, protocol = $4, listed_at = $5 WHERE owner = $1 AND adapter = $2"
 )
 
-// Adapters lists the upstream entries of all owners that were not removed.
+// configured is where an entry's configuration lies, which may hold secrets.
+func configured(owner id.Owner, which id.Adapter) vault.Place {
+	return vault.Place{Table: "adapters", Row: owner.String() + " " + which.String(), Column: "configuration"}
+}
+
+// Adapters lists the upstream entries of all owners that were not removed, with
+// what they are configured with.
 func (h *Holdings) Adapters(ctx context.Context) (list []view.Adapter, err error) {
 	err = h.ledger.Read(ctx, func(tx *ledger.Tx) error {
 		rows, err := tx.Query(allEntries)
 		list, err = sqldb.Collect(rows, err, record.ScanAdapter)
 		return err
 	})
-	return list, err
+	for i, a := range list {
+		if err == nil {
+			list[i].Configuration, err = h.vault.Open(configured(a.Owner, a.ID), a.Configuration)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
 }
 
 // entry reads an entry that is still in use or may be again.
@@ -72,6 +87,7 @@ func (h *Holdings) AddAdapter(ctx context.Context, a view.Adapter, r resource.Ro
 	if r.Owner != a.Owner || r.Adapter != a.ID {
 		return fault.New(fault.InvalidRequest, "the resource is not the entry's")
 	}
+	sealed := h.vault.Seal(configured(a.Owner, a.ID), a.Configuration)
 	return h.change(ctx, a.Owner, id.Client{}, func(tx *ledger.Tx) (bool, error) {
 		var other string
 		found, err := tx.One(entryName, []any{a.Owner.String(), a.Name}, &other)
@@ -81,7 +97,7 @@ func (h *Holdings) AddAdapter(ctx context.Context, a view.Adapter, r resource.Ro
 		if found {
 			return false, fault.New(fault.Conflict, "an entry with this name is there")
 		}
-		if _, err := tx.Exec(addEntry, a.Owner.String(), a.ID.String(), a.Name, a.Kind, record.Bytes(a.Configuration),
+		if _, err := tx.Exec(addEntry, a.Owner.String(), a.ID.String(), a.Name, a.Kind, record.Bytes(sealed),
 			resource.Visible(a.Server), resource.Visible(a.Protocol), string(a.State), tx.Now.UnixMilli()); err != nil {
 			return false, err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/store/record"
 	"github.com/stewardhost/steward/internal/domain/pool/audit"
 	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/means/vault"
 )
 
 // Changed is told that what a client may list has changed; a zero client stands
@@ -26,6 +27,7 @@ type Changed func(owner id.Owner, client id.Client)
 type Holdings struct {
 	ledger *ledger.Ledger
 	memory *record.Memory
+	vault  *vault.Vault
 	tokens tokens
 
 	mu       sync.Mutex
@@ -33,9 +35,10 @@ type Holdings struct {
 	catalogs map[catalogKey]catalog
 }
 
-// New returns the verbs over a ledger.
-func New(l *ledger.Ledger, m *record.Memory) *Holdings {
-	return &Holdings{ledger: l, memory: m, catalogs: map[catalogKey]catalog{}}
+// New returns the verbs over a ledger; the vault seals what entries are
+// configured with.
+func New(l *ledger.Ledger, m *record.Memory, v *vault.Vault) *Holdings {
+	return &Holdings{ledger: l, memory: m, vault: v, catalogs: map[catalogKey]catalog{}}
 }
 
 // OnChange asks to be told of changes from now on. The function is called on the

@@ -1,0 +1,46 @@
+package store_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+)
+
+// A copy of the folder without the key tells nothing of what an entry is
+// configured with, and a key of another folder opens nothing (threats, A76).
+func TestTheDatabaseAloneTellsNoSecret(t *testing.T) {
+	p := newPool(t)
+	const canary = "canary-3f1c"
+	a := view.Adapter{Owner: p.owner, ID: id.New[id.Adapter](), Name: "secretive", Kind: "test", Configuration: []byte(`{"env":{"KEY":"` + canary + `"}}`), State: view.Enabled}
+	must(t, p.AddAdapter(t.Context(), a, resource.Row{ID: id.New[id.Resource](), Owner: p.owner, Kind: resource.Connection, Label: a.Name,
+		Adapter: a.ID, Storage: resource.AtThirdParty, Revision: id.New[id.Revision](), State: resource.Active}))
+	p.restart(t)
+	list, err := p.Adapters(t.Context())
+	must(t, err)
+	if len(list) != 1 || !bytes.Contains(list[0].Configuration, []byte(canary)) {
+		t.Fatalf("the next process reads %+v", list)
+	}
+	must(t, filepath.WalkDir(p.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if bytes.Contains(raw, []byte(canary)) {
+			t.Errorf("%s holds the secret", path)
+		}
+		return err
+	}))
+	must(t, p.Close())
+	must(t, os.Remove(filepath.Join(p.dir, "keys", "root")))
+	p.open(t)
+	if list, err := p.Adapters(t.Context()); !fault.Is(err, fault.Unavailable) || list != nil {
+		t.Errorf("without its key: %+v, %v", list, err)
+	}
+}
