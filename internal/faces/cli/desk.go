@@ -41,13 +41,16 @@ const (
 
 func (d *desk) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "steward",
+		Use: "steward", Version: d.host.Version,
 		Short: "lend tools and data to AI agents, under your control",
 		Long:  manual.Story,
 		Args:  d.noSuchVerb, RunE: showHelp,
 		SilenceErrors: true, SilenceUsage: true,
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return trouble.UsageOf(helpOf(cmd), "%v", err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		what, _, _ := strings.Cut(err.Error(), ": strconv.") // the rest is Go's
+		return trouble.UsageOf(helpOf(cmd), "%s", what)
+	})
 	root.PersistentFlags().StringVar(&d.homeFlag, "home", "", "the data folder of the host")
 	root.AddGroup(
 		&cobra.Group{ID: groupStart, Title: "Run a host:"},

@@ -45,7 +45,7 @@ path. FILE may be - for standard input.`,
 	f := cmd.Flags()
 	f.StringVar(&i.Command, "command", "", "one server's command line, in place of FILE")
 	f.StringVar(&i.Name, "name", "", "the name of the server that --command starts")
-	f.StringArrayVar(&i.Env, "env", nil, "NAME=VALUE in the environment of --command; may stand several times")
+	f.StringArrayVar(&i.Env, "env", nil, "`NAME=VALUE` in the environment of --command; may stand several times")
 	f.BoolVar(&i.dryRun, "dry-run", false, "tell what would become of each tool, and store nothing")
 	f.StringVar(&i.refresh, "refresh", "", "list an imported server anew; what changed is off until you review it")
 	f.StringVar(&i.remove, "remove", "", "take an imported server and its resource out for good")

@@ -23,7 +23,7 @@ func (d *desk) listJournal() *cobra.Command {
 		Annotations: map[string]string{looks: "steward apps list"}})
 	f := cmd.Flags()
 	f.BoolVar(&doubtful, "indeterminate", false, "only calls in doubt")
-	f.StringVar(&req.State, "state", "", "only calls in this state")
+	f.StringVar(&req.State, "state", "", "only calls in this state, such as failed or not_dispatched")
 	f.StringVar(&req.App, "app", "", "only calls of one app")
 	f.StringVar(&req.Before, "before", "", "go on where a list ended")
 	f.IntVar(&req.Limit, "limit", 20, "how many")

@@ -41,9 +41,10 @@ runs; --shown makes it fail if that is not what you read before.`,
 	})
 	f := cmd.Flags()
 	f.StringVar(&r.approve, "approve", "", "the resource whose methods you approve")
-	f.StringSliceVar(&r.methods, "methods", nil, "the methods that you approve, with commas")
+	f.StringSliceVar(&r.methods, "methods", nil, "each `METHOD` that you approve, with commas")
 	f.BoolVar(&r.all, "all", false, "approve every method that waits")
-	f.StringToStringVar(&r.effects, "effects", nil, "METHOD=CLASS+CLASS for methods whose effects differ from the shown ones, with commas")
+	f.StringToStringVar(&r.effects, "effects", nil, "`METHOD=CLASS+CLASS` for methods whose effects differ from the shown ones, with commas")
+	f.Lookup("effects").DefValue = "" // it would be told as []
 	f.StringVar(&r.shown, "shown", "", "approve only if this is still the digest of what is there")
 	f.BoolVar(&r.full, "full", false, "show each usual bound, the schemas and the tools as they were received")
 	return cmd
