@@ -63,7 +63,28 @@ func Plan(w io.Writer, tools []adminwire.PlannedTool) {
 		table.Row(row...)
 	}
 	table.Write(w, "")
+	explain(w, tools)
 	exceptions(w, tools)
+}
+
+// explain says what the outcomes mean that are there.
+func explain(w io.Writer, tools []adminwire.PlannedTool) {
+	var meant []string
+	for _, o := range []struct {
+		outcome narrowing.Outcome
+		meaning string
+	}{
+		{narrowing.Narrowed, "narrowed: bounds were added, which review tells"},
+		{narrowing.Lossy, "lossy: something can no longer be given"},
+		{narrowing.Refused, "refused: cannot be called"},
+	} {
+		if slices.ContainsFunc(tools, func(t adminwire.PlannedTool) bool { return t.Outcome == string(o.outcome) }) {
+			meant = append(meant, o.meaning)
+		}
+	}
+	if len(meant) > 0 {
+		fmt.Fprintln(w, strings.Join(meant, "; "))
+	}
 }
 
 func exceptions(w io.Writer, tools []adminwire.PlannedTool) {
