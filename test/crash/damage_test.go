@@ -209,10 +209,14 @@ var damages = []damage{
 	{"a page of noise", func(home string) error { return overwrite(file(home, "steward.db"), 4096, 4096) }, []string{"damaged", "cannot be opened"}},
 	{"noise all over", func(home string) error { return overwrite(file(home, "steward.db"), 0, 100_000) }, []string{"damaged", "cannot be opened"}},
 	{"half of the file", func(home string) error { return os.Truncate(file(home, "steward.db"), 100_000) }, []string{"damaged", "cannot be opened"}},
-	{"a torn tail", func(home string) error { return cut(file(home, "steward.db"), 1000) }, []string{"damaged", "a read failed"}},
+	{"a torn tail", func(home string) error { return cut(file(home, "steward.db"), 1000) }, []string{"damaged", "a read failed", "was cut"}},
 	{"another kind of file", func(home string) error { return os.WriteFile(file(home, "steward.db"), []byte("words"), 0o600) }, []string{"cannot be opened"}},
 	{"an empty file", func(home string) error { return os.Truncate(file(home, "steward.db"), 0) }, []string{"database is missing"}},
 	{"no file", func(home string) error { return os.Remove(file(home, "steward.db")) }, []string{"database is missing"}},
+	{"an older copy", func(home string) error {
+		raw, err := os.ReadFile(file(home, "steward.db.older"))
+		return errors.Join(err, os.WriteFile(file(home, "steward.db"), raw, 0o600))
+	}, []string{"older one"}},
 	{"a folder in its place", func(home string) error {
 		return errors.Join(os.Remove(file(home, "steward.db")), os.Mkdir(file(home, "steward.db"), 0o700))
 	}, []string{"cannot be opened"}},
@@ -229,9 +233,13 @@ var damages = []damage{
 func TestDamageIsNamed(t *testing.T) {
 	t.Parallel()
 	s := history(t, false)
+	older := readFiles(t, s.home)
 	s.opens()
 	truth := s.journal()
 	s.stop()
+	if err := os.WriteFile(file(s.home, "steward.db.older"), older["steward.db"], 0o600); err != nil {
+		t.Fatal(err)
+	}
 	whole := s.home
 	for _, d := range damages {
 		t.Run(d.name, func(t *testing.T) {

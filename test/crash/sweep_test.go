@@ -37,7 +37,7 @@ func (f fate) String() string { return fmt.Sprintf("%s %d %s", f.site, f.n, f.ac
 
 // storedFiles lists the files whose system calls are touched; the upstream's are not.
 func storedFiles(home string) (words []string) {
-	for _, name := range []string{"", "node", "steward.db", "steward.db-wal", "steward.db-shm", "steward.db-journal", "steward.db.lock", "steward.db.fenced"} {
+	for _, name := range []string{"", "node", "node.new", "steward.db", "steward.db-wal", "steward.db-shm", "steward.db-journal", "steward.db.lock", "steward.db.fenced"} {
 		words = append(words, "-P", filepath.Join(home, name))
 	}
 	return words

@@ -161,7 +161,7 @@ const (
 var finalCodes = []string{"upstream_failed", "precondition_failed"}
 
 // refusals are the errors that a request may get that is not executed.
-var refusals = []string{"unavailable", "conflict", "tx_in_progress", "not_found", "grant_required", "tx_mismatch"}
+var refusals = []string{"unavailable", "conflict", "tx_in_progress", "not_found", "grant_required", "tx_mismatch", "rate_limited", "budget_exhausted"}
 
 func (c *checker) kindOf(e *exchange) kind {
 	a, where := e.answer, e.sent.Client+" "+e.sent.Tx

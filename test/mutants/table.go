@@ -1,0 +1,72 @@
+package main
+
+// The tests of most rows are the whole suite of one package: which of its cases
+// holds the guard is the suite's affair.
+var (
+	authorityTests = []string{"./internal/domain/pool/authority"}
+	sqldbTests     = []string{"./internal/means/sqldb/..."}
+)
+
+// of names one test of the store, whose suite takes long.
+func of(test string) []string { return []string{"./internal/adapters/store", "-run", "^" + test + "$"} }
+
+const (
+	callFile   = "internal/domain/pool/authority/call.go"
+	settleFile = "internal/domain/pool/authority/settle.go"
+	standing   = "internal/domain/pool/authority/standing.go"
+)
+
+// guards are what stands between a call and an effect that nobody allowed, a
+// second one, or one of which nobody is told.
+var guards = []guard{
+	// One tx, one request, one effect.
+	{"another request under a tx", callFile, "f.Row.Request != c.Request {", "f.Row.Request != c.Request && false {", authorityTests},
+	{"a tx that is being executed", callFile, "f.Row != nil && f.Row.State.Unresolved()", "false", authorityTests},
+	{"a doubt is replayed", callFile, "f.Row.State != invocation.NotDispatched {", "f.Row.State != invocation.NotDispatched && f.Row.State != invocation.Indeterminate {", authorityTests},
+	{"a tx that is too old", callFile, "now.Sub(at) >= bound.TxBack.Duration()", "false", authorityTests},
+	{"a tx from the future", callFile, "at.Sub(now) > bound.TxAhead.Duration()", "false", authorityTests},
+	{"an equal call while the first is in doubt", callFile, "if h == nil || h.Tx == c.Tx ||", "if h == nil || h.Tx != c.Tx ||", authorityTests},
+	{"only the owner releases a message or a payment", callFile, "if !ownerOnly && (!young || c.Ack == h.Tx) {", "if !young || c.Ack == h.Tx {", authorityTests},
+
+	// Nothing without live authority.
+	{"rights before a replay", callFile, "if bad := Authorize(f.Standing, c.Caller, now); bad != nil {", "if bad := Authorize(f.Standing, c.Caller, now); bad != nil && f.Row == nil {", authorityTests},
+	{"rights right before the mark", settleFile, "bad := Authorize(s, c, now)\n\tif bad == nil && !now", "bad := Authorize(s, c, now)\n\tbad = nil\n\tif bad == nil && !now", authorityTests},
+	{"rights before a recorded answer", settleFile, "if bad := Authorize(s, c, now); bad != nil {\n\t\teffects", "if bad := Authorize(s, c, now); bad != nil && false {\n\t\teffects", authorityTests},
+	{"a revoked grant", "internal/domain/pool/grant/grant.go", "case r.State == Revoked:", "case r.State == Revoked && false:", []string{"./internal/domain/pool/grant"}},
+	{"a grant of another definition", "internal/domain/pool/grant/grant.go", "case r.Pin != current:", "case r.Pin != current && false:", []string{"./internal/domain/pool/grant"}},
+	{"a revoked token", standing, "t == nil || t.Revoked || t.Audience", "t == nil || t.Audience", authorityTests},
+	{"a token of another door", "internal/service/access/access.go", "!found || caller.Audience != d.audience", "!found", []string{"./test/doors", "-run", "/doors_do_not_interchange"}},
+	{"a definition that drifted", callFile, "if s.pin().Method != c.CheckedAgainst {", "if false {", authorityTests},
+	{"arguments against the schema", callFile, "if c.ArgsFault != nil {", "if false {", authorityTests},
+	{"a precondition that is missing", callFile, "s.Method.Definition.Precondition && !c.HasIf", "false", authorityTests},
+	{"a confirmation of another input", "internal/domain/pool/confirmation/confirmation.go", "r.Input == input && ", "", []string{"./internal/domain/pool/confirmation"}},
+	{"a confirmation that was used", "internal/domain/pool/confirmation/confirmation.go", "r.State == Used && r.UsedBy == retake && !retake.IsZero()", "r.State == Used", []string{"./internal/domain/pool/confirmation"}},
+
+	// A row moves once, by the attempt that it is about.
+	{"the mark of another attempt", settleFile, "row.State != invocation.Reserved || AttemptOf(row) != a {", "row.State != invocation.Reserved {", authorityTests},
+	{"the outcome of another attempt", settleFile, "if AttemptOf(row) != c.Attempt {", "if false {", authorityTests},
+	{"an outcome twice", settleFile, "if !row.State.Unresolved() || !invocation.CanMove(row.State, c.Verdict.State) {", "if false {", authorityTests},
+	{"a late error is no end of a doubt", settleFile, "if c.Verdict.State != invocation.Succeeded || !invocation", "if !invocation", authorityTests},
+	{"a dead process leaves a doubt", settleFile, "row.State, row.SettledAt = invocation.Indeterminate, now", "row.State, row.SettledAt = invocation.NotDispatched, now", of("TestADeadProcessesCallsAreClassified")},
+	{"a result against its schema", "internal/domain/pool/invocation/shape.go", "if !ok || !fits(structured, output) {", "if !ok {", []string{"./internal/domain/pool/invocation"}},
+
+	// What is written is written, and what was changed is seen.
+	{"the calls of a dead process, before the doors", "cmd/steward/up.go", "recovery.Run(ctx, p.store.Recover, p.log)", "recovery.Run(ctx, func(context.Context) (view.Recovery, error) { return view.Recovery{}, nil }, p.log)",
+		[]string{"./test/crash", "-run", "TestEveryFaultPointTellsTheTruthAfterwards/FP4_kill"}},
+	{"a clock that is set back", "internal/adapters/store/ledger/clock.go", "time.UnixMilli(max(wall, floor))", "time.UnixMilli(max(wall, min(wall, floor)))", of("TestTheClockNeverGoesBehindWhatIsStored")},
+	{"a row of the trail that was changed", "internal/domain/pool/audit/audit.go", "if e.Hash != e.sum() {", "if false {", []string{"./internal/domain/pool/audit"}},
+	{"a call that was changed", "internal/adapters/store/journal/verify.go", "&& sum == t.row.Digest()", "", of("TestTamperingIsNamed")},
+	{"a database that was lost", "internal/adapters/store/ledger/identity.go", "case !used:", "case !used && false:", of("TestALostDatabaseIsNoNewOne")},
+	{"a database that was restored", "internal/adapters/store/ledger/identity.go", "case last < i.epoch:", "case last < i.epoch && false:", of("TestAnOlderDatabaseIsNotTakenForTheNewest")},
+	{"the fence after a failed commit", "internal/means/sqldb/writer.go", `w.refuse(w.fence.raise("a commit failed", unknown(err)))`, "w.refuse(noRoom(err))", sqldbTests},
+	{"a database that was replaced", "internal/means/sqldb/writer.go", "if err := w.names.Check(); err != nil {", "if err := w.names.Check(); err != nil && false {", sqldbTests},
+	{"one process for one store", "internal/means/sqldb/lockedfile/lockedfile.go", "err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)", "err := error(nil)", sqldbTests},
+	{"a commit reaches the disk", "internal/means/sqldb/sqlite.go", `{"synchronous", "FULL", "2"}`, `{"synchronous", "OFF", "0"}`,
+		[]string{"-tags", "machine", "./test/crash", "-run", "TestAnySystemCallMayFail$"}},
+
+	// The doors.
+	{"a name that is not this host's", "internal/faces/httpguard/httpguard.go", "if !g.knowsHost(r.Host) {", "if false {", []string{"./internal/faces/httpguard"}},
+	{"a page of another origin", "internal/faces/httpguard/httpguard.go", "if !g.knowsOrigin(r) || g.cross.Check(r) != nil {", "if false {", []string{"./internal/faces/httpguard"}},
+	{"another user at the owner's socket", "internal/faces/admin/socket.go", "if err == nil && uid == l.uid {", "if err == nil {", []string{"./internal/faces/admin"}},
+	{"nothing outlives the host", "internal/means/childprocess/supervise.go", "_, _ = io.Copy(io.Discard, lifeline) // its end is the news, however it comes\n", "_, _ = io.Copy(io.Discard, lifeline)\n\t\treturn\n", []string{"./internal/means/childprocess"}},
+}
