@@ -2,6 +2,7 @@ package invocation_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,6 +97,12 @@ func TestAnswersHaveOneLookForEachState(t *testing.T) {
 		}
 		if diff := cmp.Diff(want[s], got); diff != "" {
 			t.Errorf("%s: %s", s, diff)
+		}
+		if s == invocation.Abandoned && (a.Fault.Details["reconcile"] != "none" || a.Fault.Details["reconciled"] == nil) {
+			t.Errorf("given up: %v", a.Fault.Details)
+		}
+		if s == invocation.Abandoned && strings.Contains(a.Fault.Text, "ask the owner") {
+			t.Errorf("given up, and yet: %s", a.Fault.Text)
 		}
 		if s == invocation.Indeterminate {
 			details := map[string]any{"reason": "broken", "attempt": int64(1), "reconcile": "owner",

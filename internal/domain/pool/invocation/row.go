@@ -152,8 +152,9 @@ func (r Row) doubt() *fault.Fault {
 		With("reconcile", "owner").
 		With("dispatched_at", stamp(r.DispatchedAt)).
 		With("deadline_at", stamp(r.DeadlineAt))
-	if r.State == Abandoned {
+	if r.State == Abandoned { // as much in doubt as before, and nothing more to wait for
 		f = f.With("reconciled", r.Reconciled.Details()).With("reconcile", "none")
+		f.Text = "the call may have happened, and the owner gave up finding out"
 	}
 	return f
 }
