@@ -72,7 +72,10 @@ func (h *Holdings) AddApp(ctx context.Context, owner id.Owner, app view.NewApp) 
 	})
 }
 
-// FindToken gives the caller that a live token of a connected client stands for.
+// FindToken gives the caller that a live token of a connected client stands for. It
+// looks the hash up, which takes the place of a comparison in constant time: how much
+// of a stored hash a guess has in common tells nothing of the token that has that
+// hash, nor of one that would come closer (pool page, section 2).
 func (h *Holdings) FindToken(ctx context.Context, hash secret.Hash) (authority.Caller, bool, error) {
 	l, found, changes := h.tokens.known(hash)
 	if !found {
