@@ -100,6 +100,19 @@ bench: build ## what it costs, beside what the machine does without it; BENCH ha
 generate: ## the reference pages from the tables in code; `make test` says when they are old
 	go test -run TestGeneratedPagesAreFresh -update .
 
-.PHONY: gate release-gate
-gate release-gate:
-	@echo "$@: not built yet"; exit 1
+.PHONY: machine-suite
+machine-suite: ## disks that fill, calls that fail, files of others; needs root and strace
+	go vet -tags machine ./test/crash
+	go test -count=1 -timeout 15m -tags machine -run 'SystemCall|FullDisk|FilesOfOthers|TakenAway' ./test/crash
+
+.PHONY: linear
+linear: ## histories of the store against sequential models
+	cd test/linear && go vet ./... && go test -count=1 -timeout 10m ./...
+
+.PHONY: gate
+gate: ## the proofs in their larger size, about an hour; needs root and strace
+	@scripts/gate gate
+
+.PHONY: release-gate
+release-gate: ## the proofs as before a release, many hours
+	@scripts/gate release

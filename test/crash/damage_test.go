@@ -116,6 +116,9 @@ func plain(v any) string { return fmt.Sprintf("%+v", v) }
 func TestAFlippedBitIsNoticed(t *testing.T) {
 	t.Parallel()
 	flips := figure.Of(t, 40, 400, 4_000)
+	if testing.Short() {
+		flips = 4 // the race detector makes the engine slow
+	}
 	seed := figure.Seed(t)
 	s := history(t, false)
 	chance := figure.Rand(seed, 0)
