@@ -51,6 +51,9 @@ func TestEveryEventHasItsRowAndTheUnknownOneIsADoubt(t *testing.T) {
 		if (v.State == invocation.NotDispatched) != (v.Effects == effect.NotDispatched) {
 			t.Errorf("%s: %+v promises that nothing was sent, or fails to", k, v)
 		}
+		if (v.State == invocation.NotDispatched) != (k == invocation.Unreached) {
+			t.Errorf("%s takes the mark back, or leaves it where nothing was sent: %+v", k, v)
+		}
 		if !invocation.CanMove(invocation.Dispatching, v.State) {
 			t.Errorf("%s leads to %s, which is no move", k, v.State)
 		}
