@@ -26,7 +26,8 @@ func (d *desk) confirm() *cobra.Command {
 			for _, c := range rep.Confirmations {
 				sheet.Confirmation(d.out, c)
 				if c.State == "open" {
-					d.next("steward confirm approve " + c.ID + ", or deny it")
+					d.next("steward confirm approve " + c.ID)
+					d.say("or:   %s", d.here("steward confirm deny "+c.ID))
 				}
 			}
 		})
