@@ -3,10 +3,12 @@ package mcpupstream
 import (
 	"bytes"
 	"context"
+	"runtime/debug"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
 // Listing is everything that an upstream offered at one time. It was given to a
@@ -21,9 +23,14 @@ type Listing struct {
 // RawTool is one definition, strict JSON, byte for byte as it was sent.
 type RawTool = answer.RawTool
 
-// offered lists the session's tools, and says whose they are.
+// offered lists the session's tools, and says whose they are. What was read of a
+// listing that is too large is given back at once: the collector alone would keep
+// the host that much larger.
 func (s *session) offered(ctx context.Context) (Listing, error) {
 	tools, err := s.list(ctx)
+	if fault.Is(err, fault.TooLarge) {
+		debug.FreeOSMemory()
+	}
 	if err != nil {
 		return Listing{}, err
 	}

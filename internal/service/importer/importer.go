@@ -12,6 +12,7 @@ package importer
 import (
 	"context"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/narrowing"
@@ -182,7 +183,18 @@ func (im *Importer) Refresh(ctx context.Context, owner id.Owner, adapter id.Adap
 	return im.merge(ctx, owner, adapter, listed)
 }
 
+// large is the size of a listing after whose merge memory is given back at once:
+// it is seldom, and the collector alone would keep the host that much larger.
+const large = 1 << 20
+
 func (im *Importer) merge(ctx context.Context, owner id.Owner, adapter id.Adapter, listed Listed) (view.Listing, error) {
+	size := 0
+	for _, t := range listed.Tools {
+		size += len(t.Raw)
+	}
+	if size > large {
+		defer debug.FreeOSMemory()
+	}
 	return im.store.ApplyListing(ctx, owner, adapter, listed.Server, listed.Protocol, offersOf(im.propose(adapter, "", listed)))
 }
 

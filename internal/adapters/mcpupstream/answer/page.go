@@ -15,8 +15,8 @@ type RawTool struct {
 	Trouble *fault.Fault
 }
 
-// Page reads the result of one tools/list; the cursor, a JSON text as it was
-// written, is nil on the last page. The fault of what is no page is
+// Page reads the result of one tools/list, whose bytes the tools share; the
+// cursor, a JSON text as it was written, is nil on the last page. The fault of what is no page is
 // upstream_failed.
 func Page(result []byte) (tools []RawTool, cursor []byte, err error) {
 	page, err := strictjson.Members(result, limits[Listing])
@@ -52,7 +52,7 @@ func readTool(raw []byte) RawTool {
 	if name == "" {
 		return RawTool{Trouble: failed("the tool has no name")}
 	}
-	return RawTool{Name: name, Raw: clone(raw)}
+	return RawTool{Name: name, Raw: raw}
 }
 
 // nameOf finds the name of a definition that cannot be parsed.
