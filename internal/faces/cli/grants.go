@@ -21,7 +21,7 @@ func (d *desk) grants() *cobra.Command {
 
 func (d *desk) listGrants() *cobra.Command {
 	var app string
-	cmd := d.withJSON(&cobra.Command{Use: "list", Short: "list the rows of authority", Args: words(0, 0),
+	cmd := d.withJSON(&cobra.Command{Use: "list", Short: "list the grants, ended ones too", Args: words(0, 0),
 		Annotations: map[string]string{looks: "steward apps list"}})
 	cmd.Flags().StringVar(&app, "app", "", "only those of one app")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -45,14 +45,14 @@ func (d *desk) addGrants() *cobra.Command {
 	var confirm, expires string
 	cmd := d.withJSON(&cobra.Command{
 		Use: "add APP RESOURCE METHOD...", Short: "let an app call methods of a resource, each by its name", Args: words(3, many),
-		Long: `Gives an app a row for each named method: all of them or none. There is no
-wildcard; a method that comes later is not granted. A row holds for the method
+		Long: `Gives an app a grant for each named method: all of them or none. There is no
+wildcard; a method that comes later is not granted. A grant holds for the method
 as you approved it, and stops when the definition changes.`,
 		Annotations: map[string]string{looks: "steward apps list, and steward resources list"},
 		Example:     "  steward grants add assistant notes read_note write_note\n  steward grants add assistant notes send_note --confirm always --expires 7d",
 	})
 	cmd.Flags().StringVar(&confirm, "confirm", "by_effect", "when a call asks you afresh: always, never, or by_effect, which asks for communicate and spend")
-	cmd.Flags().StringVar(&expires, "expires", "", "when the rows end: 30d, 12h or 2027-01-31; never if left out")
+	cmd.Flags().StringVar(&expires, "expires", "", "when the grants end: 30d, 12h or 2027-01-31; never if left out")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		at, err := argument.Expiry(expires, time.Now())
 		if err != nil {
@@ -88,7 +88,7 @@ func (d *desk) revokeGrants() *cobra.Command {
 		Use: "revoke [GRANT]", Short: "take a right away, at once", Args: words(0, 1),
 		Example: "  steward grants revoke grn_…\n  steward grants revoke --app assistant --resource notes",
 	})
-	cmd.Flags().StringVar(&req.App, "app", "", "with --resource: every row of this app on that resource")
+	cmd.Flags().StringVar(&req.App, "app", "", "with --resource: every grant of this app on that resource")
 	cmd.Flags().StringVar(&req.Resource, "resource", "", "see --app")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
