@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/faces/cli"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
@@ -52,6 +53,8 @@ func whyNot(err error, folder string) error {
 		return trouble.New(trouble.Unsafe, what, mode(folder, another))
 	case errors.Is(err, vault.ErrUnsafe):
 		return trouble.New(trouble.Unsafe, what, "chmod 600 "+paper.Word(filepath.Join(folder, "keys", "root")))
+	case errors.Is(err, store.ErrOlder):
+		return trouble.New(trouble.Owner, what, "put the newest copy of "+paper.Word(folder)+" back, whole")
 	case errors.Is(err, sqldb.ErrNewer):
 		return trouble.New(trouble.Failed, what, "run the newer steward that wrote it, or "+another)
 	case errors.Is(err, sqldb.ErrChanged):

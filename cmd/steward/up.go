@@ -19,6 +19,7 @@ import (
 	"github.com/stewardhost/steward/internal/faces/httpguard"
 	"github.com/stewardhost/steward/internal/faces/mcp"
 	"github.com/stewardhost/steward/internal/faces/rpc"
+	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/service/access"
 	"github.com/stewardhost/steward/internal/service/builtins"
@@ -80,7 +81,7 @@ func up(ctx context.Context, o cli.UpOptions) error {
 	webServer := httpguard.NewServer(guarded, log)
 	localServer := admin.NewServer(admin.New(host, p.services(), log), log)
 	ended := make(chan error, 2)
-	go func() { ended <- webServer.Serve(web) }()
+	go func() { ended <- webServer.Serve(httpguard.Limit(web, bound.HTTPConnections.Int())) }()
 	go func() { ended <- localServer.Serve(local) }()
 	streams, endStreams := context.WithCancel(ctx)
 	quiet := make(chan struct{})

@@ -130,11 +130,8 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// String is a sentence for a person, led by the argument that it is about:
-//
-//	/path: at most 4,096 characters (had no limit)
-//
-// It may repeat text of the upstream, which a face must escape.
+// String is a sentence for a person, such as "/path: at most 4,096 characters (had
+// no limit)". It may repeat text of the upstream, which a face must escape.
 func (d Decision) String() string {
 	was := "had no limit"
 	if d.From != "" {

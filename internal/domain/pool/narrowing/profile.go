@@ -31,8 +31,7 @@ func (p Profile) text(name string) int {
 	return p.Text
 }
 
-// long are the last words of names that carry whole documents: newText,
-// file_contents, sql.
+// long are the last words of names that carry whole documents, as newText does.
 var long = map[string]bool{
 	"content": true, "text": true, "body": true, "data": true, "document": true, "message": true, "description": true,
 	"code": true, "script": true, "function": true, "source": true, "snippet": true, "template": true, "command": true,
@@ -41,11 +40,9 @@ var long = map[string]bool{
 	"prompt": true, "thought": true, "note": true, "comment": true, "summary": true, "observation": true, "payload": true,
 }
 
-// lastWord is the last word of a name in camel, snake or kebab case, in the
-// singular.
+// lastWord is the last word of a name in camel, snake or kebab case, singular.
 func lastWord(name string) string {
-	start := 0
-	runes := []rune(name)
+	start, runes := 0, []rune(name)
 	for i, r := range runes {
 		if !unicode.IsLetter(r) {
 			start = i + 1
