@@ -10,9 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/stewardhost/steward/internal/ground/bound"
 )
 
 // SocketName is the socket's name in its folder.
@@ -151,18 +152,11 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// The bounds of a connection; an answer may take as long as an import does.
-const (
-	headerTime  = 10 * time.Second
-	requestTime = 30 * time.Second
-	idleTime    = time.Minute
-	headerBytes = 16 << 10
-)
-
-// NewServer returns a server for a Listener.
+// NewServer returns a server for a Listener. An answer may take as long as an
+// import does.
 func NewServer(d *Door, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler: d, ReadHeaderTimeout: headerTime, ReadTimeout: requestTime, IdleTimeout: idleTime,
-		MaxHeaderBytes: headerBytes, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Handler: d, ReadHeaderTimeout: bound.HTTPHeader.Duration(), ReadTimeout: bound.HTTPRequest.Duration(),
+		IdleTimeout: bound.HTTPIdle.Duration(), MaxHeaderBytes: bound.HTTPHeaderBytes.Int(), ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }

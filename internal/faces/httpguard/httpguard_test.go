@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/secret"
 )
@@ -226,9 +227,9 @@ func TestSlowRequestsEnd(t *testing.T) {
 		name, sent string
 		after      time.Duration
 	}{
-		{"a header that never ends", "POST / HTTP/1.1\r\nHost: loc", headerTime},
-		{"a body that never ends", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf", requestTime},
-		{"nothing", "", headerTime},
+		{"a header that never ends", "POST / HTTP/1.1\r\nHost: loc", bound.HTTPHeader.Duration()},
+		{"a body that never ends", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf", bound.HTTPRequest.Duration()},
+		{"nothing", "", bound.HTTPHeader.Duration()},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

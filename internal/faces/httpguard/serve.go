@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/secret"
 )
@@ -16,20 +17,13 @@ import (
 // Header names the request in the answer and in the log.
 const Header = "X-Request-Id"
 
-// The bounds of a connection. What a request may hold is the door's affair.
-const (
-	headerTime  = 10 * time.Second // from the first byte to the end of the header
-	requestTime = 30 * time.Second // from the first byte to the end of the body
-	idleTime    = 2 * time.Minute  // between requests
-	headerBytes = 16 << 10
-)
-
-// NewServer returns a server with the bounds of a connection. It sets no time for
-// answers, which may be streams; doors set their own.
+// NewServer returns a server with the bounds of a connection. What a request may
+// hold is the door's affair, and so is the time for an answer, which may be a
+// stream.
 func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: requestTime, IdleTimeout: idleTime,
-		MaxHeaderBytes: headerBytes, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Handler: h, ReadHeaderTimeout: bound.HTTPHeader.Duration(), ReadTimeout: bound.HTTPRequest.Duration(),
+		IdleTimeout: bound.HTTPIdle.Duration(), MaxHeaderBytes: bound.HTTPHeaderBytes.Int(), ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -44,9 +45,6 @@ func errorOf(f *fault.Fault) *rpcwire.Error {
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// writeTime is how long a client may take to accept an answer.
-const writeTime = 10 * time.Second
-
 // write sends one whole response.
 func write(w http.ResponseWriter, status int, resp rpcwire.Response) {
 	body, err := strictjson.Encode(resp)
@@ -60,7 +58,7 @@ func write(w http.ResponseWriter, status int, resp rpcwire.Response) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", "no-store")
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // a writer without a connection has none
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(bound.HTTPWrite.Duration())) // a writer without a connection has none
 	w.WriteHeader(status)
 	send(w, body)
 }
