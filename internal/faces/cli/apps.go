@@ -79,15 +79,23 @@ func (d *desk) runAddApp(ctx context.Context, req adminwire.AddApp, tokenFile st
 	if file != nil {
 		_, err := file.WriteString(sheet.TokenFile(added.Tokens))
 		if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-			return trouble.New(trouble.Failed, "the tokens could not be written: "+err.Error(),
-				"steward apps disconnect "+added.ID+", then add the app again")
+			return tokensLost(err, added.ID)
 		}
 		for i := range added.Tokens {
 			added.Tokens[i].Token = ""
 		}
 	}
-	return show(d, added, func(added adminwire.AddedApp) {
+	err = show(d, added, func(added adminwire.AddedApp) {
 		sheet.AddedApp(d.out, added, status.Listen, tokenFile)
 		d.next("steward grants add " + paper.Word(added.Name) + " RESOURCE METHOD")
 	})
+	if bad := d.unprinted(); bad != nil && file == nil {
+		return tokensLost(bad, added.ID)
+	}
+	return err
+}
+
+func tokensLost(err error, app string) error {
+	return trouble.New(trouble.Failed, "the tokens could not be written: "+err.Error(),
+		"steward apps disconnect "+app+", then add the app again")
 }

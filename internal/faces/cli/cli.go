@@ -61,11 +61,11 @@ func Run(ctx context.Context, h Host, args []string, stdin io.Reader, stdout, st
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	d := &desk{host: h, in: stdin, out: stdout, err: stderr}
+	d := &desk{host: h, in: stdin, out: &outlet{Writer: stdout}, err: stderr}
 	root := d.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	root.SetOut(d.out)
 	root.SetErr(stderr)
 	return d.conclude(root.ExecuteContextC(ctx))
 }

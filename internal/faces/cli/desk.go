@@ -170,6 +170,9 @@ func show[Rep any](d *desk, rep Rep, human func(Rep)) error {
 // conclude tells the trouble of a command, if any, and gives the exit code.
 func (d *desk) conclude(cmd *cobra.Command, err error) int {
 	if err == nil {
+		err = d.unheard()
+	}
+	if err == nil {
 		return trouble.Done
 	}
 	t := trouble.Of(err, hints(cmd))
@@ -232,6 +235,9 @@ func (d *desk) progress(format string, args ...any) {
 
 // terminal reports whether a stream is one.
 func terminal(stream any) bool {
+	if o, ok := stream.(*outlet); ok {
+		stream = o.Writer
+	}
 	file, ok := stream.(*os.File)
 	if !ok {
 		return false

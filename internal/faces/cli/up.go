@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +46,9 @@ func (d *desk) runUp(ctx context.Context, o UpOptions) error {
 			d.standing(ctx, at, home)
 		}
 	}
-	return trouble.OfUp(d.host.Up(ctx, o), o.Listen, home)
+	err = trouble.OfUp(d.host.Up(ctx, o), o.Listen, home)
+	d.out = io.Discard // that nobody read where the host stood is no failure of the host
+	return err
 }
 
 // standing tells what is up, and what waits for the owner.
