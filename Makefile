@@ -101,16 +101,17 @@ generate: ## the reference pages from the tables in code; `make test` says when 
 	go test -run TestGeneratedPagesAreFresh -update .
 
 .PHONY: machine-suite
-machine-suite: ## disks that fill, calls that fail, files of others; needs root and strace
+machine-suite: ## disks that fill or lose power, calls that fail, files of others; needs root, strace, /dev/fuse
 	go vet -tags machine ./test/crash
-	go test -count=1 -timeout 15m -tags machine -run 'SystemCall|FullDisk|FilesOfOthers|TakenAway' ./test/crash
+	cd test/lossyfs && go vet .
+	go test -count=1 -timeout 15m -tags machine -run 'SystemCall|FullDisk|FilesOfOthers|TakenAway|PowerLoss' ./test/crash
 
 .PHONY: linear
 linear: ## histories of the store against sequential models
 	cd test/linear && go vet ./... && go test -count=1 -timeout 10m ./...
 
 .PHONY: gate
-gate: ## the proofs in their larger size, about an hour; needs root and strace
+gate: ## the proofs in their larger size, about an hour; needs root, strace, /dev/fuse
 	@scripts/gate gate
 
 .PHONY: release-gate
