@@ -60,7 +60,7 @@ func Call[Req, Rep any](ctx context.Context, c *Client, m adminwire.Method[Req, 
 	if status != http.StatusOK {
 		return rep, failureOf(status, answer)
 	}
-	if err := strictjson.Decode(answer, answerLimits, &rep); err != nil {
+	if err := strictjson.DecodeReply(answer, answerLimits, &rep); err != nil {
 		return rep, fmt.Errorf("the host answers in a form that this program does not know; are both of one version? (%s)", fault.From(err).Text)
 	}
 	return rep, nil
@@ -101,7 +101,7 @@ func (c *Client) post(ctx context.Context, path string, body []byte) (int, []byt
 
 func failureOf(status int, answer []byte) error {
 	var failure adminwire.Failure
-	if err := strictjson.Decode(answer, answerLimits, &failure); err != nil {
+	if err := strictjson.DecodeReply(answer, answerLimits, &failure); err != nil {
 		return fmt.Errorf("the host answers with HTTP status %d and nothing that this program knows", status)
 	}
 	f := fault.New(fault.Code(failure.Error.Code), failure.Error.Message)

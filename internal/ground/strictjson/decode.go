@@ -31,7 +31,15 @@ var errNull = errors.New("null has no place here")
 //
 // When Decode fails, what into holds is unspecified. It must be a non-nil
 // pointer. Numbers in an any become float64; use Raw or Parse where they matter.
-func Decode(raw []byte, lim Limits, into any) error {
+func Decode(raw []byte, lim Limits, into any) error { return decode(raw, lim, into) }
+
+// DecodeReply is Decode for who reads what a newer program may have written: a
+// member that the struct does not have is passed over. Everything else holds.
+func DecodeReply(raw []byte, lim Limits, into any) error {
+	return decode(raw, lim, into, json.RejectUnknownMembers(false))
+}
+
+func decode(raw []byte, lim Limits, into any, more ...json.Options) error {
 	s, err := open(raw, lim)
 	if err != nil {
 		return err
@@ -44,7 +52,7 @@ func Decode(raw []byte, lim Limits, into any) error {
 	if s.nulls {
 		opts = guarded
 	}
-	if err := json.Unmarshal(raw, into, opts); err != nil {
+	if err := json.Unmarshal(raw, into, append([]json.Options{opts}, more...)...); err != nil {
 		return misfit(err)
 	}
 	return nil

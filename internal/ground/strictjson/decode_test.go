@@ -74,6 +74,33 @@ func TestDecodeRefusesWhatTheStructDoesNotSay(t *testing.T) {
 	}
 }
 
+// A reply may have gained members; nothing else of it may be otherwise.
+func TestAReplyMayHaveMoreMembers(t *testing.T) {
+	type reply struct {
+		A     int    `json:"a"`
+		Inner *reply `json:"inner,omitzero"`
+	}
+	for raw, wellFormed := range map[string]bool{
+		`{"a":1,"b":{"c":[null]},"inner":{"a":2,"z":1}}`: true,
+		`{"a":1,"A":2}`:            true, // another member
+		`{"a":1,"a":2}`:            false,
+		`{"a":1,"b":1,"b":2}`:      false,
+		`{"a":null}`:               false,
+		`{"a":"1"}`:                false,
+		`{"a":1} {}`:               false,
+		"{\"a\":1,\"b\":\"\xff\"}": false,
+	} {
+		var got reply
+		err := strictjson.DecodeReply([]byte(raw), strictjson.Limits{}, &got)
+		if (err == nil) != wellFormed || wellFormed && got.A != 1 {
+			t.Errorf("%s: %+v, %v", raw, got, err)
+		}
+		if strictjson.Decode([]byte(raw), strictjson.Limits{}, &got) == nil {
+			t.Errorf("%s is no request", raw)
+		}
+	}
+}
+
 func TestDecodeTellsAbsentNullAndPresent(t *testing.T) {
 	one, seven := int64(1), 7
 	text := ""
