@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stewardhost/steward/internal/faces/cli/argument"
+	"github.com/stewardhost/steward/internal/faces/cli/outlet"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
@@ -79,7 +80,7 @@ func (d *desk) runAddApp(ctx context.Context, req adminwire.AddApp, tokenFile st
 	if file != nil {
 		_, err := file.WriteString(sheet.TokenFile(added.Tokens))
 		if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-			return tokensLost(err, added.ID)
+			return trouble.TokensLost(err, added.ID)
 		}
 		for i := range added.Tokens {
 			added.Tokens[i].Token = ""
@@ -89,13 +90,8 @@ func (d *desk) runAddApp(ctx context.Context, req adminwire.AddApp, tokenFile st
 		sheet.AddedApp(d.out, added, status.Listen, tokenFile)
 		d.next("steward grants add " + paper.Word(added.Name) + " RESOURCE METHOD")
 	})
-	if bad := d.unprinted(); bad != nil && file == nil {
-		return tokensLost(bad, added.ID)
+	if bad := outlet.Missing(d.out); bad != nil && file == nil {
+		return trouble.TokensLost(bad, added.ID)
 	}
 	return err
-}
-
-func tokensLost(err error, app string) error {
-	return trouble.New(trouble.Failed, "the tokens could not be written: "+err.Error(),
-		"steward apps disconnect "+app+", then add the app again")
 }

@@ -19,6 +19,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/stewardhost/steward/internal/faces/cli/outlet"
 )
 
 // Host is what the program hands in: its own name for its version, and the verbs
@@ -61,7 +63,7 @@ func Run(ctx context.Context, h Host, args []string, stdin io.Reader, stdout, st
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	d := &desk{host: h, in: stdin, out: &outlet{Writer: stdout}, err: stderr}
+	d := &desk{host: h, in: stdin, out: outlet.New(stdout), err: stderr}
 	root := d.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)

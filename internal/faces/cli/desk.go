@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/stewardhost/steward/internal/faces/cli/manual"
+	"github.com/stewardhost/steward/internal/faces/cli/outlet"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -169,10 +170,7 @@ func show[Rep any](d *desk, rep Rep, human func(Rep)) error {
 
 // conclude tells the trouble of a command, if any, and gives the exit code.
 func (d *desk) conclude(cmd *cobra.Command, err error) int {
-	if err == nil {
-		err = d.unheard()
-	}
-	if err == nil {
+	if err = cmp.Or(err, trouble.Unprinted(outlet.Missing(d.out))); err == nil {
 		return trouble.Done
 	}
 	t := trouble.Of(err, hints(cmd))
@@ -180,8 +178,7 @@ func (d *desk) conclude(cmd *cobra.Command, err error) int {
 	return t.Exit
 }
 
-// looks is the annotation that names what shows the things a command is about,
-// where its own noun has no list of them.
+// looks is the annotation that names what lists the things a command is about.
 const looks = "looks"
 
 func hints(cmd *cobra.Command) trouble.Hints {
@@ -228,20 +225,7 @@ func (d *desk) note(format string, args ...any) {
 
 // progress tells how far long work is, to a person only.
 func (d *desk) progress(format string, args ...any) {
-	if terminal(d.err) {
+	if outlet.Terminal(d.err) {
 		fmt.Fprintf(d.err, "%s\n", paper.Line(fmt.Sprintf(format, args...)))
 	}
-}
-
-// terminal reports whether a stream is one.
-func terminal(stream any) bool {
-	if o, ok := stream.(*outlet); ok {
-		stream = o.Writer
-	}
-	file, ok := stream.(*os.File)
-	if !ok {
-		return false
-	}
-	_, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
-	return err == nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stewardhost/steward/internal/faces/cli/interview"
+	"github.com/stewardhost/steward/internal/faces/cli/outlet"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
@@ -65,7 +66,7 @@ func (d *desk) runReview(ctx context.Context, ref string, r reviewing) error {
 	if err != nil {
 		return err
 	}
-	if !d.json && !r.full && len(sheet.Waiting(review)) > 0 && terminal(d.in) && terminal(d.out) {
+	if !d.json && !r.full && len(sheet.Waiting(review)) > 0 && outlet.Terminal(d.in) && outlet.Terminal(d.out) {
 		return d.interview(ctx, review)
 	}
 	return show(d, review, func(review adminwire.Review) { d.printReview(review, r.full) })

@@ -47,7 +47,7 @@ func (d *desk) runUp(ctx context.Context, o UpOptions) error {
 		}
 	}
 	err = trouble.OfUp(d.host.Up(ctx, o), o.Listen, home)
-	d.out = io.Discard // that nobody read where the host stood is no failure of the host
+	d.out = io.Discard // a host that nobody hears has not failed
 	return err
 }
 

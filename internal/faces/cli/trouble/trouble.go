@@ -134,6 +134,20 @@ func Unheard(err error, tx string) error {
 		"steward journal show "+tx+", or send the same call again with --tx "+tx)
 }
 
+// Unprinted is the trouble of a command that did its work and could not tell of
+// it, or nil for nil.
+func Unprinted(err error) error {
+	if err == nil {
+		return nil
+	}
+	return New(Failed, "it is done, but could not be printed: "+err.Error(), nextStatus)
+}
+
+// TokensLost is the trouble of tokens that were made and reached nobody.
+func TokensLost(err error, app string) error {
+	return New(Failed, "the tokens could not be written: "+err.Error(), "steward apps disconnect "+app+", then add the app again")
+}
+
 // OfAnswer is nil for an answer that is ok.
 func OfAnswer(a adminwire.Answer, h Hints) error {
 	if a.Error == nil {
