@@ -29,12 +29,16 @@ type bench struct {
 	review adminwire.Review
 	log    string // the oracle's
 	arm    string
+	pause  int // milliseconds between the effect and its answer
 }
 
 func setUp(t *testing.T, point failpoint.Point, action string) *bench {
 	t.Helper()
 	dir := t.TempDir()
 	b := &bench{t: t, log: filepath.Join(dir, "effects"), arm: filepath.Join(dir, "arm")}
+	if point == failpoint.Sent { // where the answer must not be there yet
+		b.pause = 300
+	}
 	b.Host = hosttest.StartWith(t, hosttest.Options{Tags: "failpoints", Env: []string{
 		fmt.Sprintf("STEWARD_FAILPOINTS=%s=%s", point, action), "STEWARD_FAILPOINT_ARM=" + b.arm}})
 	oracle := hosttest.Build(t, "./test/oracle", "")
@@ -46,7 +50,7 @@ func setUp(t *testing.T, point failpoint.Point, action string) *bench {
 }
 
 func (b *bench) request(tx, nonce string) rpcwire.Request {
-	args, err := strictjson.Encode(map[string]any{"nonce": nonce})
+	args, err := strictjson.Encode(map[string]any{"nonce": nonce, "pause_ms": b.pause})
 	if err != nil {
 		b.t.Fatal(err)
 	}
