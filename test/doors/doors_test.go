@@ -432,7 +432,7 @@ func TestClientOfAHostThatDies(t *testing.T) {
 		"no answer":        "",
 		"half an answer":   "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"version\":",
 		"no JSON":          "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
-		"another version":  "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{\"new\":1}",
+		"another version":  "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{\"wire\":\"2\"}",
 		"another failure":  "HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\nhi",
 		"another redirect": "HTTP/1.1 307 Go\r\nLocation: http://localhost/\r\nContent-Length: 0\r\n\r\n",
 	} {
