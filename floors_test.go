@@ -132,6 +132,7 @@ var homes = []home{
 	{"golang.org/x/sys", []string{"internal/means", "internal/adapters", "internal/faces", "cmd"}, "system calls"},
 	{"golang.org/x/time", []string{"internal/service", "internal/faces"}, "bursts in memory"},
 	{"modernc.org/sqlite", []string{"internal/means/sqldb"}, "the driver, behind sqldb"},
+	{"github.com/hanwen/go-fuse/v2", nil, "the file system that forgets, in a module of its own"},
 	{"github.com/anishathalye/porcupine", nil, "checks histories in tests"},
 	{"github.com/google/go-cmp", nil, "compares in tests"},
 	{"github.com/rogpeppe/go-internal", nil, "scripts in tests"},

@@ -265,7 +265,7 @@ func TestAStoreThatCannotBeOpenedIsTold(t *testing.T) {
 		"a file of all":   {func() error { return os.Chmod(file, 0o644) }, 3, "mode 0600", "next: chmod 600 " + file + "*\n"},
 		"a broken file":   {func() error { return os.WriteFile(file, bytes.Repeat([]byte("x"), len(whole)), 0o600) }, 1, "damaged", "put a backup in its place"},
 		"half a file":     {func() error { return os.WriteFile(file, whole[:len(whole)/2], 0o600) }, 1, "damaged", "put a backup in its place"},
-		"a lost file":     {func() error { return os.WriteFile(file, nil, 0o600) }, 1, "database is missing", "mend that, then steward up"},
+		"a lost file":     {func() error { return os.WriteFile(file, nil, 0o600) }, 11, "database is missing", "next: put the newest copy of"},
 	} {
 		for _, left := range []string{"-wal", "-shm", ".fenced"} {
 			os.Remove(file + left) // most are not there
