@@ -28,7 +28,7 @@ var (
 	LabelBytes        = Row{"label_bytes", 128, Bytes, fault.InvalidRequest, "pool page 3", "domain/pool/resource"}
 	CallDeadline      = Row{"call_deadline_ms", 30_000, Milliseconds, fault.InvalidRequest, "draft, importer ceilings", "service/dispatch"}
 	CallGrace         = Row{"call_grace_ms", 500, Milliseconds, fault.Indeterminate, "proof page, R10", "service/dispatch"}
-	StartDeadline     = Row{"upstream_start_ms", 20_000, Milliseconds, fault.Unavailable, "pool page 7", "adapters/mcpupstream"}
+	StartDeadline     = Row{"upstream_start_ms", 120_000, Milliseconds, fault.Unavailable, "ours: a first npx installs before it answers; a call waits no longer than its own deadline", "adapters/mcpupstream"}
 	StopGrace         = Row{"child_stop_ms", 5_000, Milliseconds, fault.Unavailable, "field faults, FF31", "means/childprocess"}
 	UpstreamLineBytes = Row{"upstream_line_bytes", 8 << 20, Bytes, fault.TooLarge, "field faults, FF64", "adapters/mcpupstream"}
 	RelistPause       = Row{"relist_pause_ms", 500, Milliseconds, fault.RateLimited, "field faults, FF39", "adapters/mcpupstream"}
