@@ -185,17 +185,35 @@ func (c *Client) fail(at time.Time, f *fault.Fault) {
 }
 
 func notRunning(s *session) *fault.Fault {
-	return fault.New(fault.Unavailable, "the upstream is not running: "+s.reason()).Because(lastWords(s))
+	return fault.New(fault.Unavailable, "the upstream is not running: "+s.reason()).Because(confide(lastWords(s)))
 }
 
 // lastWords are for the owner alone: an upstream may say anything.
-func lastWords(s *session) error {
+func lastWords(s *session) string {
 	words := strings.TrimSpace(s.link.stderr())
 	words = strings.ToValidUTF8(words[max(0, len(words)-reasonBytes):], "")
 	if words == "" {
-		return errors.New("it said nothing")
+		return "it said nothing"
 	}
-	return errors.New(words)
+	return words
+}
+
+// confided is a cause that only Status tells. Logs are read by others than the
+// owner, and what an upstream says may hold the secrets that it was given
+// (threats, A77); so a log gets the fact alone.
+type confided struct{ words func() string }
+
+func confide(words string) error { return confided{func() string { return words }} }
+
+func (confided) Error() string { return "the upstream has its own words for it" }
+
+// reasonOf is what the owner is told of a failure.
+func reasonOf(f *fault.Fault) string {
+	var c confided
+	if errors.As(f, &c) {
+		return f.Text + ": " + c.words()
+	}
+	return f.Text + ": " + f.Unwrap().Error()
 }
 
 // Open makes sure that there is a session. Callers share one start, which goes
@@ -321,7 +339,7 @@ func abandon(s *session, err error) *fault.Fault {
 		return notRunning(s)
 	}
 	s.end("the start failed")
-	return fault.New(fault.Unavailable, "the upstream cannot be used").Because(errors.New(plain(err).Error() + "; " + lastWords(s).Error()))
+	return fault.New(fault.Unavailable, "the upstream cannot be used").Because(confide(plain(err).Error() + "; " + lastWords(s)))
 }
 
 // plain is an error without the code that a fault would put before its text.
@@ -392,7 +410,7 @@ func (c *Client) Status() Status {
 	case c.starting != nil:
 		st.State = Starting
 	case c.failure != nil:
-		st.State, st.Reason = Failed, c.failure.Text+": "+c.failure.Unwrap().Error()
+		st.State, st.Reason = Failed, reasonOf(c.failure)
 	}
 	return st
 }

@@ -2,6 +2,7 @@ package mcpupstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -205,8 +206,14 @@ func TestLastWordsAreForTheOwner(t *testing.T) {
 	}
 	demandStatus(t, "after", r.Client, Status{Name: "scripted", State: Failed,
 		Reason: `the upstream is not running: exit code 3: out of\x1b[0m memory`})
-	if got := refused(r.Open(t.Context())); got.Text != "the upstream is not running: exit code 3" {
+	err := r.Open(t.Context())
+	if got := refused(err); got.Text != "the upstream is not running: exit code 3" {
 		t.Errorf("a caller is told %q", got.Text)
+	}
+	for ; err != nil; err = errors.Unwrap(err) {
+		if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), "memory") {
+			t.Errorf("a log may tell %#v", err)
+		}
 	}
 }
 
