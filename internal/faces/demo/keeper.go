@@ -29,6 +29,9 @@ const (
 // the story ends. It tells the folder's name on its standard output and returns
 // the host's exit code. It needs a process of its own.
 func Keep([]string) int {
+	unheard := make(chan os.Signal, 1)
+	signal.Notify(unheard, syscall.SIGPIPE) // a demo that is gone reads nothing
+	defer signal.Stop(unheard)
 	self, err := os.Executable()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -59,7 +62,7 @@ func keep(self string, lifeline io.Reader, folder io.Writer) (code int, err erro
 		defer close(ended)
 		cmd.Wait() // how it ended is read from its state
 	}()
-	fmt.Fprintln(folder, dir) // whoever does not read it has let go of the lifeline too
+	fmt.Fprintln(folder, dir) // whoever cannot read it has let go of the lifeline too
 	inOrder := waitForEnd(lifeline, ended)
 	if inOrder {
 		cmd.Process.Signal(syscall.SIGTERM) // one that has ended hears nothing

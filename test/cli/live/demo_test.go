@@ -26,13 +26,19 @@ type demo struct {
 
 func startDemo(t *testing.T) *demo {
 	t.Helper()
+	return start(t, "demo")
+}
+
+// start starts a verb of the demo's.
+func start(t *testing.T, verb string) *demo {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "stw") // short enough for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &demo{Cmd: exec.Command(hosttest.Program(t, ""), "demo"), dir: dir}
+	d := &demo{Cmd: exec.Command(hosttest.Program(t, ""), verb), dir: dir}
 	d.Env = append(os.Environ(), "TMPDIR="+dir)
-	d.Stderr = &d.err
+	d.Stderr, d.WaitDelay = &d.err, hosttest.Patience // of those that it leaves behind
 	out, err := d.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -159,5 +165,16 @@ func TestADemoThatNobodyReadsLeavesNothing(t *testing.T) {
 	if code := d.ProcessState.ExitCode(); code != 1 || !strings.Contains(d.err.String(), "cannot be told") {
 		t.Errorf("%v: %s", d.ProcessState, d.err.String())
 	}
+	d.leavesNothing(t)
+}
+
+// A demo that is killed as soon as it has started its host's keeper never hears of
+// the folder.
+func TestAKeeperThatNobodyHearsLeavesNothing(t *testing.T) {
+	d := start(t, "demo-keeper") // its input ends at once
+	if err := d.pipe.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.Wait() // what it leaves counts
 	d.leavesNothing(t)
 }
