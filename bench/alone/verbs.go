@@ -65,7 +65,7 @@ func (v *Verbs) load(ctx context.Context, p whole.Pool) (err error) {
 		{&v.get, invocation.Reference{Resource: resource.AliasItems, Contract: contract.ItemStoreURL, Method: "get"}},
 		{&v.put, invocation.Reference{Resource: resource.AliasItems, Contract: contract.ItemStoreURL, Method: "put"}},
 	} {
-		found := false
+		var found bool
 		if *m.into, found, err = v.store.Resolve(ctx, v.caller.Owner, m.ref); err != nil {
 			return err
 		}

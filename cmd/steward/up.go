@@ -62,7 +62,7 @@ func up(ctx context.Context, o cli.UpOptions) error {
 		return err
 	}
 	defer p.close()
-	web, err := net.Listen("tcp", o.Listen)
+	web, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Listen)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func assemble(ctx context.Context, folder string, log *slog.Logger) (*parts, err
 	}
 	p := &parts{store: s, log: log}
 	if err := p.build(ctx); err != nil {
-		s.Close()
+		_ = s.Close() // the failure before it is the one to tell
 		return nil, err
 	}
 	return p, nil

@@ -16,7 +16,7 @@ import (
 
 // connect starts a server on a folder and gives a client of it. The returned
 // channel has what Serve returned.
-func connect(t *testing.T, ctx context.Context, dir string) (*mcp.ClientSession, <-chan error) {
+func connect(ctx context.Context, t *testing.T, dir string) (*mcp.ClientSession, <-chan error) {
 	t.Helper()
 	serverIn, toServer := io.Pipe()
 	fromServer, serverOut := io.Pipe()
@@ -61,7 +61,7 @@ func outbox(t *testing.T, dir string) string {
 
 func TestAClientWritesReadsAndSends(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "yet", "there")
-	session, _ := connect(t, t.Context(), dir)
+	session, _ := connect(t.Context(), t, dir)
 	badTitle := "a title is 1 to 60 letters, digits, spaces, _ or -"
 	for _, c := range []struct {
 		tool string
@@ -98,7 +98,7 @@ func TestAClientWritesReadsAndSends(t *testing.T) {
 // The tools are as loose as those in the field, so that a host that wants bounds
 // has something to add, and their hints are told.
 func TestToolsAreLikeThoseInTheField(t *testing.T) {
-	session, _ := connect(t, t.Context(), t.TempDir())
+	session, _ := connect(t.Context(), t, t.TempDir())
 	listed, err := session.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestToolsAreLikeThoseInTheField(t *testing.T) {
 
 func TestCancelledMessageIsNotSent(t *testing.T) {
 	dir := t.TempDir()
-	session, _ := connect(t, t.Context(), dir)
+	session, _ := connect(t.Context(), t, dir)
 	call(t, session, "write_note", map[string]any{"title": "a", "text": "x"})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -147,13 +147,13 @@ func TestCancelledMessageIsNotSent(t *testing.T) {
 }
 
 func TestServeEndsWithItsInputOrContext(t *testing.T) {
-	session, ended := connect(t, t.Context(), t.TempDir())
+	session, ended := connect(t.Context(), t, t.TempDir())
 	session.Close()
 	if err := <-ended; err != nil {
 		t.Errorf("after the input: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, ended = connect(t, ctx, t.TempDir())
+	_, ended = connect(ctx, t, t.TempDir())
 	cancel()
 	if err := <-ended; err == nil || ctx.Err() == nil {
 		t.Errorf("after the context: %v", err)

@@ -122,7 +122,7 @@ func (s *session) notifyCancelled(id int64) {
 	s.errand(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), sendNotice)
 		defer cancel()
-		s.write(ctx, line)
+		_, _ = s.write(ctx, line) // a notice; the call is over in any case
 	})
 }
 

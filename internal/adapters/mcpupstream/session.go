@@ -173,7 +173,7 @@ func (s *session) serve() {
 			return
 		case line := <-s.replies:
 			ctx, cancel := context.WithTimeout(context.Background(), sendNotice)
-			s.write(ctx, line)
+			_, _ = s.write(ctx, line) // one that cannot be told has ended or will
 			cancel()
 		}
 	}
@@ -193,11 +193,11 @@ func (s *session) write(ctx context.Context, line []byte) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	deadline, _ := ctx.Deadline() // none leaves the write to the context alone
-	s.link.in.SetWriteDeadline(deadline)
+	deadline, _ := ctx.Deadline()            // none leaves the write to the context alone
+	_ = s.link.in.SetWriteDeadline(deadline) // fails for a closed end, which the write finds
 	interrupted := make(chan struct{})
 	release := context.AfterFunc(ctx, func() {
-		s.link.in.SetWriteDeadline(time.Unix(1, 0))
+		_ = s.link.in.SetWriteDeadline(time.Unix(1, 0))
 		close(interrupted)
 	})
 	n, err := s.link.in.Write(line)

@@ -39,7 +39,7 @@ func (s *story) rpcTo(tx, resource, contract, method string, args map[string]any
 	if err != nil {
 		return got, err
 	}
-	answer, _, err := s.post(rpcwire.Call.Path, s.app.rpc, body, nil)
+	answer, err := s.post(rpcwire.Call.Path, s.app.rpc, body, nil)
 	if err != nil {
 		return got, err
 	}
@@ -51,7 +51,7 @@ func (s *story) rpcTo(tx, resource, contract, method string, args map[string]any
 
 func (s *story) confirmSend() error {
 	args := map[string]any{"title": noteTitle, "to": "neighbour"}
-	asked, err := s.modernCall("send_note", args, "")
+	asked, err := s.modernCall("send_note", args)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (s *story) confirmSend() error {
 	if err := s.approveOpen(); err != nil {
 		return err
 	}
-	sent, err := s.modernCall("send_note", args, "")
+	sent, err := s.modernCall("send_note", args)
 	if err != nil {
 		return err
 	}

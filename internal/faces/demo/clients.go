@@ -128,19 +128,15 @@ func (s *story) modern(method, name string, params map[string]any) (reply, error
 	if name != "" {
 		headers["Mcp-Name"] = name
 	}
-	raw, _, err := s.post("/mcp", s.app.mcp, body, headers)
+	raw, err := s.post("/mcp", s.app.mcp, body, headers)
 	if err != nil {
 		return reply{}, err
 	}
 	return readReply(raw)
 }
 
-func (s *story) modernCall(method string, args map[string]any, tx string) (reply, error) {
-	params := map[string]any{"name": s.tools[method], "arguments": args}
-	if tx != "" {
-		params["_meta"] = map[string]any{"io.github.stewardhost/tx": tx}
-	}
-	return s.modern("tools/call", s.tools[method], params)
+func (s *story) modernCall(method string, args map[string]any) (reply, error) {
+	return s.modern("tools/call", s.tools[method], map[string]any{"name": s.tools[method], "arguments": args})
 }
 
 // readReply takes a JSON body or the data line of an event stream.
@@ -186,7 +182,7 @@ func (s *story) callModern() error {
 	if err := must(slices.Equal(got, s.granted()), "the app sees %v: %s", got, list.raw); err != nil {
 		return err
 	}
-	read, err := s.modernCall("read_note", map[string]any{"title": noteTitle}, "")
+	read, err := s.modernCall("read_note", map[string]any{"title": noteTitle})
 	if err != nil {
 		return err
 	}
@@ -195,10 +191,10 @@ func (s *story) callModern() error {
 }
 
 // post sends one bounded request to the host.
-func (s *story) post(path, token string, body []byte, headers map[string]string) ([]byte, int, error) {
+func (s *story) post(path, token string, body []byte, headers map[string]string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodPost, s.host.base+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
@@ -207,9 +203,8 @@ func (s *story) post(path, token string, body []byte, headers map[string]string)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, bound.AnswerBytes.Max))
-	return raw, resp.StatusCode, err
+	return io.ReadAll(io.LimitReader(resp.Body, bound.AnswerBytes.Max))
 }

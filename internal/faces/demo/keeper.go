@@ -51,7 +51,7 @@ func keep(self string, lifeline io.Reader, folder io.Writer) (code int, err erro
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, wipe(dir)) }()
-	cmd := exec.Command(self, "up", "--listen", anyPort)
+	cmd := exec.Command(self, "up", "--listen", anyPort) //nolint:noctx // it is ended in order, by signal
 	cmd.Env = append(os.Environ(), ours+"="+filepath.Join(dir, homeFolder))
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Start(); err != nil {
@@ -119,7 +119,7 @@ type host struct {
 // newHost starts a keeper in a process group of its own, which a terminal's
 // signals do not reach.
 func newHost(self string) (*host, error) {
-	h := &host{keeper: exec.Command(self, Keeper), done: make(chan struct{})}
+	h := &host{keeper: exec.Command(self, Keeper), done: make(chan struct{})} //nolint:noctx // it outlives the story, to clean up
 	h.keeper.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	h.keeper.Stderr = &h.log
 	lifeline, err := h.keeper.StdinPipe()

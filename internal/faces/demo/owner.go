@@ -116,7 +116,7 @@ func (s *story) revoke() error {
 			return err
 		}
 	}
-	refused, err := s.modernCall("read_note", map[string]any{"title": noteTitle}, "")
+	refused, err := s.modernCall("read_note", map[string]any{"title": noteTitle})
 	if err != nil {
 		return err
 	}
