@@ -51,6 +51,8 @@ func whyNot(err error, folder string) error {
 		return trouble.New(trouble.Later, "another host runs on the folder "+folder, "steward status")
 	case errors.Is(err, sqldb.ErrUnsafe):
 		return trouble.New(trouble.Unsafe, what, mode(folder, another))
+	case errors.Is(err, vault.ErrMissing):
+		return trouble.New(trouble.Owner, what, "put "+paper.Word(filepath.Join(folder, "keys", "root"))+" back")
 	case errors.Is(err, vault.ErrUnsafe):
 		return trouble.New(trouble.Unsafe, what, "chmod 600 "+paper.Word(filepath.Join(folder, "keys", "root")))
 	case errors.Is(err, store.ErrOlder):

@@ -2,15 +2,18 @@ package store_test
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/means/vault"
 )
 
 // A copy of the folder without the key tells nothing of what an entry is
@@ -39,8 +42,12 @@ func TestTheDatabaseAloneTellsNoSecret(t *testing.T) {
 	}))
 	must(t, p.Close())
 	must(t, os.Remove(filepath.Join(p.dir, "keys", "root")))
+	if s, err := store.Open(t.Context(), p.dir, store.Options{}); !errors.Is(err, vault.ErrMissing) || s != nil {
+		t.Errorf("without its key: %v", err)
+	}
+	must(t, os.WriteFile(filepath.Join(p.dir, "keys", "root"), bytes.Repeat([]byte{7}, 32), 0o600))
 	p.open(t)
 	if list, err := p.Adapters(t.Context()); !fault.Is(err, fault.Unavailable) || list != nil {
-		t.Errorf("without its key: %+v, %v", list, err)
+		t.Errorf("with another key: %+v, %v", list, err)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"embed"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -89,7 +90,7 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := vault.Open(filepath.Join(dir, "keys", "root"))
+	v, err := openVault(dir)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -99,6 +100,16 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 	}
 	memory := record.NewMemory()
 	return &Store{holdings.New(l, memory, v), journal.New(l, memory), l}, nil
+}
+
+// openVault makes the root key for a folder that has no node yet, and wants the
+// one that is there for every other.
+func openVault(dir string) (*vault.Vault, error) {
+	key := filepath.Join(dir, "keys", "root")
+	if _, err := os.Stat(filepath.Join(dir, nodeFile)); errors.Is(err, fs.ErrNotExist) {
+		return vault.Make(key)
+	}
+	return vault.Open(key)
 }
 
 // Node names the identity that this process speaks for.

@@ -36,8 +36,11 @@ const (
 	purpose    = "stw sealed column v1 "
 )
 
-// ErrUnsafe is the cause where the key's file can be read by others.
-var ErrUnsafe = errors.New("the root key can be read by others; use chmod 600")
+// The causes of a key that cannot be used.
+var (
+	ErrUnsafe  = errors.New("the root key can be read by others; use chmod 600")
+	ErrMissing = errors.New("it is missing; put its file back, since nothing that was sealed opens without it")
+)
 
 // Vault seals and opens.
 type Vault struct {
@@ -50,13 +53,22 @@ type Vault struct {
 // Place is where a sealed value lies.
 type Place struct{ Table, Row, Column string }
 
-// Open reads the root key from a file, or makes one where there is none; the
-// folder is made with mode 0700. A key that others can read, or of the wrong
-// size, is refused: Unavailable, with ErrUnsafe as the cause of the first.
-func Open(path string) (*Vault, error) {
+// Open reads the root key from a file. A key that is missing, that others can
+// read, that is a link, or of the wrong size is refused: Unavailable, with
+// ErrMissing and ErrUnsafe as the causes of the first two.
+func Open(path string) (*Vault, error) { return open(path, false) }
+
+// Make is Open for a place where nothing was sealed yet: a missing key is made,
+// with its folder of mode 0700.
+func Make(path string) (*Vault, error) { return open(path, true) }
+
+func open(path string, fresh bool) (*Vault, error) {
 	root, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && fresh:
 		root, err = mint(path)
+	case errors.Is(err, fs.ErrNotExist):
+		err = ErrMissing
 	}
 	if err == nil {
 		err = check(path, root)
@@ -68,11 +80,15 @@ func Open(path string) (*Vault, error) {
 }
 
 func reason(err error) string {
-	if errors.Is(err, ErrUnsafe) {
-		return ErrUnsafe.Error()
+	for _, known := range []error{ErrUnsafe, ErrMissing, errForm} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
 	}
-	return "see the log"
+	return "its file cannot be read"
 }
+
+var errForm = fmt.Errorf("its file is not a key of %d bytes", keyBytes)
 
 func mint(path string) ([]byte, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -94,15 +110,15 @@ func mint(path string) ([]byte, error) {
 }
 
 func check(path string, root []byte) error {
-	info, err := os.Stat(path)
+	info, err := os.Lstat(path)
 	if err != nil {
 		return err
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
 		return ErrUnsafe
 	}
-	if len(root) != keyBytes {
-		return fmt.Errorf("the file has %d bytes, a key has %d", len(root), keyBytes)
+	if !info.Mode().IsRegular() || len(root) != keyBytes {
+		return errForm
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 
 func open(t *testing.T, path string) *vault.Vault {
 	t.Helper()
-	v, err := vault.Open(path)
+	v, err := vault.Make(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,14 +78,21 @@ func TestAnUnsafeOrBrokenKeyIsRefused(t *testing.T) {
 	if _, err := vault.Open(short); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a short key: %v", err)
 	}
-	info, err := os.Stat(filepath.Dir(filepath.Join(dir, "readable")))
-	if err != nil || !info.IsDir() {
+	if _, err := vault.Open(filepath.Join(dir, "none")); !errors.Is(err, vault.ErrMissing) {
+		t.Errorf("no key: %v", err)
+	}
+	good, link := filepath.Join(dir, "good"), filepath.Join(dir, "link")
+	open(t, good)
+	if err := os.Symlink(good, link); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := vault.Make(link); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("a link: %v", err)
 	}
 }
 
 func BenchmarkSealAndOpen(b *testing.B) {
-	v, err := vault.Open(filepath.Join(b.TempDir(), "root"))
+	v, err := vault.Make(filepath.Join(b.TempDir(), "root"))
 	if err != nil {
 		b.Fatal(err)
 	}
