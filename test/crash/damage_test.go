@@ -332,3 +332,14 @@ func cut(path string, bytes int64) error {
 	}
 	return os.Truncate(path, info.Size()-bytes)
 }
+
+// R7. What a killed host wrote last is in its log. Damage in the middle of it is
+// not taken for its end, behind which everything would be forgotten.
+func TestADamagedLogIsNamed(t *testing.T) {
+	t.Parallel()
+	s := history(t, true)
+	if err := overwrite(file(s.home, "steward.db-wal"), 300_000, 100); err != nil {
+		t.Fatal(err)
+	}
+	s.refuses([]string{"log is damaged"}, nil)
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"testing"
 
 	codes "modernc.org/sqlite/lib"
@@ -96,6 +97,34 @@ func TestDamageFoundAfterAFenceRefuses(t *testing.T) {
 	}
 	if _, err := os.Stat(path + fenceSuffix); err != nil {
 		t.Errorf("the note must stay: %v", err)
+	}
+}
+
+// The engine would take the damaged frame for the end of the log and forget what
+// was acknowledged behind it.
+func TestADamagedLogIsNotTakenForAShorterOne(t *testing.T) {
+	path := storePath(t)
+	db := begin(t, path, noteTree, Options{}, seams{})
+	for i := range 20 {
+		write(t, db, add(string(rune('A'+i))))
+	}
+	killed := storePath(t) // what a process that is killed now leaves
+	if err := os.CopyFS(filepath.Dir(killed), os.DirFS(filepath.Dir(path))); err != nil {
+		t.Fatal(err)
+	}
+	for _, suffix := range []string{"", logSuffix, "-shm", ".lock"} {
+		if err := os.Chmod(killed+suffix, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Dir(killed), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, killed+logSuffix, 32+10*(24+4096)+500, 1)
+	_, err := Open(t.Context(), killed, noteTree, Options{})
+	wantFault(t, err, fault.Unavailable)
+	if !errors.Is(err, ErrDamaged) {
+		t.Errorf("%v: %v", err, errors.Unwrap(err))
 	}
 }
 

@@ -3,12 +3,14 @@ package sqldb
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/means/sqldb/lockedfile"
+	"github.com/stewardhost/steward/internal/means/sqldb/logfile"
 	"github.com/stewardhost/steward/internal/means/sqldb/migration"
 )
 
@@ -40,6 +42,13 @@ func open(ctx context.Context, path string, migrations fs.FS, opt Options, at se
 	lock, err := lockedfile.Take(path, companions...)
 	if err != nil {
 		return nil, err
+	}
+	if err := logfile.Check(path + logSuffix); err != nil {
+		_ = lock.Release() // the reason is err
+		if errors.Is(err, logfile.ErrDamaged) {
+			return nil, damaged("its log is damaged in the middle, and what was written behind that would be forgotten; restore a backup", err)
+		}
+		return nil, unusable("its log cannot be read", err)
 	}
 	db, err := openEngine(ctx, path, list, opt.filled(), at)
 	if err != nil {
