@@ -64,8 +64,8 @@ func measure(args []string) error {
 	flags.StringVar(&o.steward, "steward", "bin/steward", "the program to measure")
 	flags.StringVar(&o.migrations, "migrations", "internal/adapters/store/migrations", "the store's migrations")
 	flags.StringVar(&o.dir, "dir", "", "where to put the temporary folder; its file system is what is measured")
-	flags.IntVar(&o.rounds, "rounds", 25, "rounds of each measurement")
-	flags.IntVar(&o.calls, "calls", 600, "calls of a round with many callers; a fifth of it with one")
+	flags.IntVar(&o.rounds, "rounds", 9, "rounds of each measurement")
+	flags.IntVar(&o.calls, "calls", 2500, "calls of a round with many callers; a fifth of it with one")
 	flags.IntVar(&o.rows, "rows", 100_000, "rows of the journal for the start of a full one")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
