@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -430,26 +431,26 @@ func TestChangedToolsAreTold(t *testing.T) {
 			u.say("%s", strings.Repeat(changed, 3))
 			return u.result(m, okJSON)
 		}})
-		told := 0
+		var told atomic.Int64
 		release := make(chan struct{})
-		r.OnChanged(func() { told++; <-release })
+		r.OnChanged(func() { told.Add(1); <-release })
 		if err := r.Open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		r.Call(t.Context(), "tool", nil, nil)
 		synctest.Wait()
-		if told != 1 {
-			t.Errorf("told %d times while the first is not done", told)
+		if n := told.Load(); n != 1 {
+			t.Errorf("told %d times while the first is not done", n)
 		}
 		close(release)
 		synctest.Wait()
-		if told != 1 {
-			t.Errorf("told %d times within the pause", told)
+		if n := told.Load(); n != 1 {
+			t.Errorf("told %d times within the pause", n)
 		}
 		<-time.After(bound.RelistPause.Duration())
 		synctest.Wait()
-		if told != 2 {
-			t.Errorf("told %d times, want once more for those in between", told)
+		if n := told.Load(); n != 2 {
+			t.Errorf("told %d times, want once more for those in between", n)
 		}
 		r.OnChanged(nil)
 		r.Call(t.Context(), "tool", nil, nil)

@@ -3,6 +3,7 @@ package mcpupstream
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,15 +92,15 @@ func TestASessionThatCannotBeLookedAtIsNotReady(t *testing.T) {
 func TestALivingSessionIsListedAgainInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := onPipes(t, script{})
-		told := 0
-		r.OnChanged(func() { told++ })
+		var told atomic.Int64
+		r.OnChanged(func() { told.Add(1) })
 		if err := r.Open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for want := range 3 {
+		for want := range int64(3) {
 			synctest.Wait()
-			if told != want {
-				t.Errorf("told %d times, want %d", told, want)
+			if n := told.Load(); n != want {
+				t.Errorf("told %d times, want %d", n, want)
 			}
 			<-time.After(bound.RelistEvery.Duration() + bound.RelistPause.Duration())
 		}
