@@ -46,6 +46,14 @@ func TestExitIsEmptyWhileRunning(t *testing.T) {
 	if got := p.Exit(); got != "" {
 		t.Errorf("exit %q of a running command", got)
 	}
+	// Its first word says that it runs; one that is still starting has no end of
+	// input to see before it is asked to end.
+	if _, err := io.WriteString(p.Stdin(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(p.Stdout(), make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
 	p.Stop()
 	if got := p.Exit(); got != "exit code 0" {
 		t.Errorf("exit %q after end of input", got)
