@@ -131,7 +131,7 @@ func TestAFlippedBitIsNoticed(t *testing.T) {
 	refused, noticed, harmless, unpinned := 0, 0, 0, 0
 	for range flips {
 		at, bit := chance.IntN(len(whole["steward.db"])), chance.IntN(8)
-		damaged := map[string][]byte{"node": whole["node"], "steward.db": append([]byte{}, whole["steward.db"]...)}
+		damaged := map[string][]byte{"node": whole["node"], rootKey: whole[rootKey], "steward.db": append([]byte{}, whole["steward.db"]...)}
 		damaged["steward.db"][at] ^= 1 << bit
 		got, err := tell(place(t, damaged), owner)
 		switch {
@@ -150,11 +150,13 @@ func TestAFlippedBitIsNoticed(t *testing.T) {
 	figure.Tell(t, "R7", "seed=%d flips=%d refused=%d noticed=%d harmless=%d unpinned=%d", seed, flips, refused, noticed, harmless, unpinned)
 }
 
+const rootKey = "keys/root"
+
 // readFiles reads what a store is kept in.
 func readFiles(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
-	for _, name := range []string{"node", "steward.db", "steward.db-wal"} {
+	for _, name := range []string{"node", rootKey, "steward.db", "steward.db-wal"} {
 		raw, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
@@ -170,7 +172,7 @@ func readFiles(t *testing.T, dir string) map[string][]byte {
 func place(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(rootKey)), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for name, raw := range files {
