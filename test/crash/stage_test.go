@@ -182,8 +182,24 @@ func (s *stage) end() {
 		s.kill()
 	}
 	if keep := os.Getenv("STEWARD_KEEP"); keep != "" && s.t.Failed() {
-		os.CopyFS(filepath.Join(keep, strings.ReplaceAll(s.t.Name(), "/", "_")+strconv.Itoa(os.Getpid())), os.DirFS(s.dir))
+		s.keep(filepath.Join(keep, strings.ReplaceAll(s.t.Name(), "/", "_")))
 	}
+}
+
+// keep copies the logs and the pool, without its socket.
+func (s *stage) keep(to string) {
+	filepath.WalkDir(s.dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		name, _ := filepath.Rel(s.dir, path)
+		raw, err := os.ReadFile(path)
+		if err == nil {
+			os.MkdirAll(filepath.Join(to, filepath.Dir(name)), 0o700)
+			os.WriteFile(filepath.Join(to, name), raw, 0o600)
+		}
+		return nil // what can be kept is
+	})
 }
 
 // lastWords is the end of what the hosts printed.

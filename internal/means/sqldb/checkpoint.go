@@ -4,19 +4,23 @@ package sqldb
 // up. Under steady load the writer is always a little ahead of the copy, and the
 // log can only start over when the copy has caught up; so when it has grown
 // long, the writer copies the small rest itself between two batches.
-const (
-	tidyPages = 1000 // written since the last copy began: 4 MiB
-	longLog   = 1900 // pages in the log: what reserveLog reserves
-)
+//
+// Long is a little less than the room that the log has, and the copy begins when
+// half of that has been written.
+func (w *writer) long() int { return int(w.room/pageBytes) * 15 / 16 }
 
-// askForCheckpoint wakes the checkpointer when enough has been written.
+const pageBytes = 4096 // the engine's, and of no consequence if it were another
+
+// askForCheckpoint wakes the checkpointer when enough has been written, and at once
+// where it had no room the last time: a log that goes on growing until the next
+// time may take the very room that the copy needs.
 func (w *writer) askForCheckpoint() {
 	n, err := pagesWritten(w.session.conn)
 	if err != nil {
 		n = 1 // a commit writes at least one
 	}
 	w.pages += n
-	if w.pages < tidyPages {
+	if w.pages < w.long()/2 && !w.noRoom.Swap(false) {
 		return
 	}
 	w.pages = 0
@@ -38,10 +42,13 @@ func (w *writer) copyRest() {
 func (w *writer) checkpointed(held int, err error) (rest bool) {
 	w.count.checkpoints.Add(1)
 	w.count.logPages.Store(int64(held))
-	if judge(err, false) == fatal {
+	switch judge(err, false) {
+	case fatal:
 		_ = w.fence.raise("a checkpoint failed", err)
+	case full:
+		w.noRoom.Store(true)
 	}
-	return err == nil && held >= longLog
+	return err == nil && held >= w.long()
 }
 
 // keepTidy is the checkpointer.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/means/sqldb/lockedfile"
+	"github.com/stewardhost/steward/internal/means/sqldb/logfile"
 )
 
 // fence is up from the first sign that durability is in doubt until the process
@@ -64,7 +65,7 @@ func takeOver(ctx context.Context, path string, s *session) error {
 		return unusable("another program holds its write lock", err)
 	}
 	// The engine flushes the log's folder too, and drops the error.
-	if err := errors.Join(reserveLog(path), lockedfile.SyncFolder(filepath.Dir(path)), s.control(rollback)); err != nil {
+	if err := errors.Join(logfile.Reserve(path+logSuffix), lockedfile.SyncFolder(filepath.Dir(path)), s.control(rollback)); err != nil {
 		return unusable("its log cannot be made", err)
 	}
 	if fenced {

@@ -11,6 +11,7 @@ import (
 	codes "modernc.org/sqlite/lib"
 
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/means/sqldb/logfile"
 )
 
 // failing is a commit that returns an error from the second on that is armed:
@@ -230,8 +231,23 @@ func TestLogIsCopiedAndReused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := db.Stats(); s.Checkpoints < 5 || info.Size() > 3*logReserve {
+	if s := db.Stats(); s.Checkpoints < 5 || info.Size() > 3*logfile.Usual {
 		t.Errorf("%d checkpoints, the log has %d bytes", s.Checkpoints, info.Size())
+	}
+}
+
+// A log that could not be copied for want of room is copied as soon as something
+// can be written again, not when it has grown once more.
+func TestACheckpointWithoutRoomIsTriedAgain(t *testing.T) {
+	db := begin(t, storePath(t), noteTree, Options{}, seams{})
+	db.writer.checkpointed(0, coded(codes.SQLITE_FULL))
+	write(t, db, add("a"))
+	before := db.Stats().Checkpoints
+	if err := db.Close(); err != nil { // waits for what was asked for
+		t.Fatal(err)
+	}
+	if before == 1 && db.Stats().Checkpoints == before {
+		t.Error("nothing was copied after the write")
 	}
 }
 

@@ -79,7 +79,8 @@ func openEngine(ctx context.Context, path string, list []migration.Migration, op
 		return nil, err
 	}
 	known, err := lockedfile.Remember(path, logSuffix)
-	if err != nil {
+	room, noRoom := logfile.Room(path)
+	if err := errors.Join(err, noRoom); err != nil {
 		closeAll(sessions)
 		_ = pool.Close()
 		return nil, unusable("its files are not where they should be", err)
@@ -95,7 +96,7 @@ func openEngine(ctx context.Context, path string, list []migration.Migration, op
 		db.readers <- s
 	}
 	db.writer = &writer{
-		session: sessions[0], at: at, batchMax: opt.BatchMax, names: known,
+		session: sessions[0], at: at, batchMax: opt.BatchMax, names: known, room: room,
 		queue: make(chan *request, opt.QueueMax), done: make(chan struct{}),
 		fence: db.fence, count: count, tidy: db.tidy,
 	}

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 
-	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
 
@@ -201,47 +199,6 @@ func runCheckpoint(conn *sql.Conn, text string) (held int, err error) {
 	err = conn.QueryRowContext(context.Background(), text).Scan(&blocked, &held, &copied)
 	return held, err
 }
-
-// reserveLog gives an empty log its room ahead of time, unless the disk has
-// little. To overwrite what is allocated costs one flush of the disk where to
-// append costs several, and what is reserved is there when the disk is full. The
-// engine takes zeros for the end of the log. The caller holds the write lock, so
-// that no other process writes there meanwhile.
-func reserveLog(path string) error {
-	file, err := os.OpenFile(path+logSuffix, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	var disk unix.Statfs_t
-	if err := unix.Fstatfs(int(file.Fd()), &disk); err != nil {
-		return err
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	room := min(logReserve, int64(disk.Bavail)*disk.Bsize/64)
-	if info.Size() > 0 || room < logReserve/16 {
-		return nil
-	}
-	zeros := make([]byte, logPiece)
-	for ; room > 0; room -= logPiece {
-		_, err := file.Write(zeros[:min(room, logPiece)])
-		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return file.Sync()
-}
-
-const (
-	logReserve = 8 << 20
-	logPiece   = 256 << 10 // one write, so that a host does not keep the whole room in memory
-)
 
 // checkIntegrity walks the whole database.
 func checkIntegrity(ctx context.Context, conn *sql.Conn) error {

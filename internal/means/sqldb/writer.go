@@ -55,6 +55,8 @@ type writer struct {
 	latest   int          // jobs in the latest commit
 	yielded  bool         // in the running attempt
 	pages    int          // written to the log since the checkpointer was asked
+	room     int64        // bytes that the log may have
+	noRoom   atomic.Bool  // the checkpointer's latest try ended for want of room
 	finish   atomic.Bool  // set by the checkpointer: copy the rest of the log between two batches
 }
 
