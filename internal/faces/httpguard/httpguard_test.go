@@ -260,3 +260,35 @@ func TestSlowRequestsEnd(t *testing.T) {
 		})
 	}
 }
+
+// slowLog takes a line only when it is let.
+type slowLog struct{ let chan struct{} }
+
+func (l slowLog) Write(b []byte) (int, error) {
+	<-l.let
+	return len(b), nil
+}
+
+func TestAWholeAnswerDoesNotWaitForTheLog(t *testing.T) {
+	log := slowLog{make(chan struct{})}
+	g, err := New(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "6")
+		io.WriteString(w, "answer")
+	}), slog.New(slog.NewTextHandler(log, nil)), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(g)
+	defer server.Close()
+	defer close(log.let)
+	client := server.Client()
+	client.Timeout = 10 * time.Second
+	resp, err := client.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "answer" {
+		t.Errorf("%q %v", body, err)
+	}
+}

@@ -60,8 +60,12 @@ func (g *Guard) finish(rec *recorder, r *http.Request) {
 	if broken && !written {
 		g.refuse(rec, http.StatusInternalServerError, fault.New(fault.Internal, "the host failed; its log has the reason"))
 	}
-	g.access(rec, r, cause != nil && (written || !broken))
-	if cause != nil && (written || !broken) {
+	cut := cause != nil && (written || !broken)
+	if !cut && rec.Header().Get("Content-Length") != "" {
+		rec.Flush() // a whole answer does not wait for the log
+	}
+	g.access(rec, r, cut)
+	if cut {
 		panic(http.ErrAbortHandler)
 	}
 }
