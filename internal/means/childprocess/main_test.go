@@ -131,7 +131,10 @@ func startDetached(program string) {
 
 func start(t *testing.T, program string, args ...string) *Process {
 	t.Helper()
-	p, err := Start(Spec{Command: os.Args[0], Args: append([]string{program}, args...), Env: BaseEnv()}, Options{})
+	// A program with the race detector in it waits a second before it exits, which
+	// is as long as a command is given to end by itself.
+	env := append(BaseEnv(), "GORACE=atexit_sleep_ms=0")
+	p, err := Start(Spec{Command: os.Args[0], Args: append([]string{program}, args...), Env: env}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
