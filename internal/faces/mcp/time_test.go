@@ -189,14 +189,23 @@ func TestNewsWaitForTheStream(t *testing.T) {
 		door.Changed(c.Owner, c.Client)
 		<-time.After(time.Second) // told already, to nobody
 		open := func() (*bufio.Reader, func()) {
-			r := post{token: token, version: "2025-11-25", session: session}.request("http://localhost")
-			r.Method, r.Body = http.MethodGet, nil
-			ctx, cancel := context.WithCancel(t.Context())
-			resp, err := client.Do(r.WithContext(ctx)) //nolint:bodyclose // closed by what is returned
-			if err != nil || resp.StatusCode != http.StatusOK {
-				t.Fatal(resp, err)
+			for try := 0; ; try++ {
+				r := post{token: token, version: "2025-11-25", session: session}.request("http://localhost")
+				r.Method, r.Body = http.MethodGet, nil
+				ctx, cancel := context.WithCancel(t.Context())
+				resp, err := client.Do(r.WithContext(ctx)) //nolint:bodyclose // closed by what is returned
+				end := func() { cancel(); resp.Body.Close(); synctest.Wait() }
+				switch {
+				case err == nil && resp.StatusCode == http.StatusOK:
+					return bufio.NewReader(resp.Body), end
+				case err != nil || resp.StatusCode != http.StatusConflict || try == 5:
+					cancel()
+					t.Fatal(resp, err)
+				}
+				// The SDK has not seen yet that the stream before is gone.
+				end()
+				<-time.After(time.Second)
 			}
-			return bufio.NewReader(resp.Body), func() { cancel(); resp.Body.Close(); synctest.Wait() }
 		}
 		s, end := open()
 		if !untilChanged(s) {
