@@ -193,7 +193,7 @@ func TestNewsWaitForTheStream(t *testing.T) {
 				r := post{token: token, version: "2025-11-25", session: session}.request("http://localhost")
 				r.Method, r.Body = http.MethodGet, nil
 				ctx, cancel := context.WithCancel(t.Context())
-				resp, err := client.Do(r.WithContext(ctx)) //nolint:bodyclose // closed by what is returned
+				resp, err := client.Do(r.WithContext(ctx))
 				end := func() { cancel(); resp.Body.Close(); synctest.Wait() }
 				switch {
 				case err == nil && resp.StatusCode == http.StatusOK:
