@@ -20,6 +20,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -194,6 +195,7 @@ func passes(root string, test []string) error {
 	args := append([]string{"test", "-count=1", "-timeout=" + (testTime - 20*time.Second).String()}, test...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = root
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "STEWARD_") }) // quick, and silent
 	out, err := cmd.CombinedOutput()
 	switch {
 	case err != nil && cmd.ProcessState == nil:
