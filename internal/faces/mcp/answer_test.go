@@ -65,6 +65,10 @@ func TestEveryAnswerHasItsForm(t *testing.T) {
 			Fault: fault.New(fault.UpstreamFailed, "the upstream was called and refused")},
 			want:  `{"_meta":` + meta(effect.Reported, `,"io.github.stewardhost/error":{"code":"upstream_failed","retry":"new_tx"}`) + `,"content":[{"type":"text","text":"WORDS"}],"isError":true}`,
 			words: "upstream_failed: the upstream was called and refused."},
+		{name: "it went out, and the grant ended meanwhile", answer: invocation.Answer{Status: invocation.Error, Effects: effect.Reported,
+			Fault: fault.New(fault.NotFound, "there is no such thing here")},
+			want:  `{"_meta":` + meta(effect.Reported, `,"io.github.stewardhost/error":{"code":"not_found","retry":"never"}`) + `,"content":[{"type":"text","text":"WORDS"}],"isError":true}`,
+			words: "not_found: there is no such thing here."},
 		{name: "doubt", answer: invocation.Answer{Status: invocation.InDoubt, Invocation: row, Effects: effect.Uncertain, Fault: doubt},
 			want: `{"_meta":` + meta(effect.Uncertain, `,"io.github.stewardhost/error":{"code":"indeterminate","details":{"reason":"timeout"},"retry":"after_reconcile"}`) +
 				`,"content":[{"type":"text","text":"WORDS"}],"isError":true}`,

@@ -120,7 +120,9 @@ func (x *exchange) find(ctx context.Context, name string) (*toolset.Tool, error)
 // method is not the caller's, or is not listed any more. What a method of the
 // host itself does not find is another thing: that call has its journal row.
 func (x *exchange) hidden(name string, a invocation.Answer) bool {
-	if a.Fault == nil || !a.Invocation.IsZero() {
+	// A call that went out is never told as if there had been nothing to call.
+	wentOut := a.Effects == effect.Reported || a.Effects == effect.Uncertain
+	if a.Fault == nil || !a.Invocation.IsZero() || wentOut {
 		return false
 	}
 	switch a.Fault.Code {
