@@ -49,6 +49,17 @@ func invocationFields(r *invocation.Row, text func(encoding.TextUnmarshaler) sql
 		&r.Outcome.Result, Word(&r.Outcome.Version), Word(&r.Outcome.Detail), Word(&r.Reconciled.By), Moment(&r.Reconciled.At)}
 }
 
+// openColumns are those that a row without an outcome has anything in, but for
+// the key that it was found by: a third less to read for each call that settles.
+const openColumns = "i.invocation, i.resource, i.contract, i.method, i.request, i.input, i.grant_id, i.revision, i.classes, i.state, " +
+	"i.node, i.epoch, i.attempt, i.reserved_at, i.dispatched_at, i.deadline_at, i.effects"
+
+func openFields(r *invocation.Row) []any {
+	return []any{Text(&r.ID), Text(&r.Target.Resource), Word(&r.Target.Contract), Word(&r.Target.Method), Text(&r.Request), Text(&r.Input),
+		Text(&r.Grant), Text(&r.Revision), Text(&r.Classes), Word(&r.State), Text(&r.Node), Number(&r.Epoch), Number(&r.Attempt),
+		Moment(&r.ReservedAt), Moment(&r.DispatchedAt), Moment(&r.DeadlineAt), Word(&r.Outcome.Effects)}
+}
+
 // ScanInvocation reads a row of InvocationColumns; more destinations follow it.
 func ScanInvocation(rows *sql.Rows, more ...any) (r invocation.Row, err error) {
 	err = rows.Scan(append(invocationFields(&r, Text), more...)...)

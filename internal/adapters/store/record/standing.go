@@ -32,8 +32,8 @@ const (
 		", o.number, (SELECT n.number FROM invocations n WHERE n.number > o.number AND n.number < o.number + 1099511627776 ORDER BY n.number DESC LIMIT 1)" +
 		ofCaller + ofClient
 
-	// The same as callerOf, and the row of the tx.
-	attemptOf = "SELECT " + presenceColumns + ", " + InvocationColumns + ofCaller +
+	// The same as callerOf, and of the row of the tx what an open one has.
+	attemptOf = "SELECT " + presenceColumns + ", " + openColumns + ofCaller +
 		" LEFT JOIN invocations i ON i.owner = c.owner AND i.client = c.client AND i.tx = $4" + ofClient
 
 	rightsColumns = "r.kind, r.adapter, r.revision, r.state, a.state, m.document_digest, m.method_digest, m.binding_digest, m.state, " +
@@ -148,15 +148,20 @@ func (m *Memory) CallStanding(tx *sqldb.Tx, c authority.Caller, t invocation.Tar
 func (m *Memory) AttemptStanding(tx *sqldb.Tx, c authority.Caller, which id.Tx, now time.Time) (*invocation.Row, authority.Standing, error) {
 	var p presence
 	var row invocation.Row
-	found, err := tx.One(attemptOf, append(callerKey(c), which.String()), append(p.fields(), invocationFields(&row, Text)...)...)
+	found, err := tx.One(attemptOf, append(callerKey(c), which.String()), append(p.fields(), openFields(&row)...)...)
 	if err != nil || !found {
 		return nil, authority.Standing{}, err
 	}
 	s, err := m.complete(tx, &p, c, row.Target, now)
-	if err != nil || row.ID.IsZero() {
+	switch {
+	case err != nil || row.ID.IsZero():
 		return nil, s, err
+	case row.State.Unresolved():
+		row.Owner, row.Client, row.Tx = c.Owner, c.Client, which
+		return &row, s, nil
 	}
-	return &row, s, nil
+	whole, err := InvocationByTx(tx, c.Owner, c.Client, which)
+	return whole, s, err
 }
 
 // complete adds what the client has to do with the target, and where that lets
