@@ -336,12 +336,50 @@ func cut(path string, bytes int64) error {
 }
 
 // R7. What a killed host wrote last is in its log. Damage in the middle of it is
-// not taken for its end, behind which everything would be forgotten.
+// not taken for its end, behind which everything would be forgotten. The log starts
+// over when it has been copied, so it may have become short just before the end.
 func TestADamagedLogIsNamed(t *testing.T) {
 	t.Parallel()
 	s := history(t, true)
-	if err := overwrite(file(s.home, "steward.db-wal"), 300_000, 100); err != nil {
+	log := file(s.home, "steward.db-wal")
+	app := s.clients[0]
+	hosttest.WaitFor(t, "a log of several commits", func() error {
+		n := commitsIn(t, log)
+		if n >= 6 {
+			return nil
+		}
+		s.opens()
+		for i := range 10 {
+			app.send(t.Context(), app.put(app.newTx(), fmt.Sprintf("more %d", i), "value", ""))
+		}
+		s.kill()
+		return fmt.Errorf("%d commits", n)
+	})
+	if err := overwrite(log, logHeader+frameHeader, 100); err != nil {
 		t.Fatal(err)
 	}
 	s.refuses([]string{"log is damaged"}, nil)
+}
+
+// The layout of the engine's log: a header with salts at byte 16, then frames with
+// a mark of a commit at byte 4, the log's salts at byte 8, and a page behind them.
+const (
+	logHeader   = 32
+	frameHeader = 24
+	logFrame    = frameHeader + 4096
+)
+
+// commitsIn counts the commits in a log that carry its present salts.
+func commitsIn(t *testing.T, log string) (commits int) {
+	t.Helper()
+	raw, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := logHeader; at+logFrame <= len(raw); at += logFrame {
+		if bytes.Equal(raw[at+8:at+16], raw[16:24]) && !bytes.Equal(raw[at+4:at+8], make([]byte, 4)) {
+			commits++
+		}
+	}
+	return commits
 }
