@@ -28,6 +28,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
@@ -177,7 +178,7 @@ func startHost(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	tab := &table{ts: ts, folder: ts.MkAbs(args[0]), log: ts.MkAbs("requests")}
 	tab.check()
-	socket := cli.Socket(ts.Getenv("STEWARD_HOME"))
+	socket := desk.Socket(ts.Getenv("STEWARD_HOME"))
 	ts.Check(os.MkdirAll(filepath.Dir(socket), 0o700))
 	listener, err := net.Listen("unix", socket)
 	ts.Check(err)

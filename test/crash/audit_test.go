@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/cli/client"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 	"github.com/stewardhost/steward/protocol/rpcwire"
@@ -51,12 +51,12 @@ func (s *stage) readJournal() ([]byte, error) {
 	defer owner.Close()
 	var out bytes.Buffer
 	for before := ""; ; {
-		page, err := cli.Call(s.t.Context(), owner, adminwire.JournalList, adminwire.ListJournal{Before: before})
+		page, err := client.Call(s.t.Context(), owner, adminwire.JournalList, adminwire.ListJournal{Before: before})
 		if err != nil {
 			return nil, err
 		}
 		for _, listed := range page.Invocations {
-			row, err := cli.Call(s.t.Context(), owner, adminwire.JournalShow, adminwire.JournalRef{Invocation: listed.ID})
+			row, err := client.Call(s.t.Context(), owner, adminwire.JournalShow, adminwire.JournalRef{Invocation: listed.ID})
 			if err != nil {
 				return nil, err
 			}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/cli/client"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 	"github.com/stewardhost/steward/protocol/rpcwire"
 	"github.com/stewardhost/steward/test/figure"
@@ -201,7 +201,7 @@ func (w warden) work(ctx context.Context) {
 	for ctx.Err() == nil {
 		owner := w.stage.owner()
 		w.change(ctx, "revoke", "revoked", func() error {
-			_, err := cli.Call(ctx, owner, adminwire.GrantsRevoke, adminwire.RevokeGrants{App: w.ID, Resource: w.stage.oracle.Resource})
+			_, err := client.Call(ctx, owner, adminwire.GrantsRevoke, adminwire.RevokeGrants{App: w.ID, Resource: w.stage.oracle.Resource})
 			return err
 		})
 		moment(ctx, time.Duration(w.chance.IntN(40))*time.Millisecond)
@@ -213,9 +213,9 @@ func (w warden) work(ctx context.Context) {
 
 // give grants until it is known to have been done. It is the last thing that a
 // warden does.
-func (w warden) give(ctx context.Context, owner *cli.Client) bool {
+func (w warden) give(ctx context.Context, owner *client.Client) bool {
 	return w.change(ctx, "grant", "granted", func() error {
-		_, err := cli.Call(ctx, owner, adminwire.GrantsAdd, adminwire.AddGrants{App: w.ID, Resource: w.stage.oracle.Resource, Methods: []string{"effect"}})
+		_, err := client.Call(ctx, owner, adminwire.GrantsAdd, adminwire.AddGrants{App: w.ID, Resource: w.stage.oracle.Resource, Methods: []string{"effect"}})
 		return err
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/cli/client"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 	"github.com/stewardhost/steward/test/figure"
 )
@@ -54,7 +54,7 @@ func TestNoCallIsDispatchedAfterARevocation(t *testing.T) {
 		}
 		moment(t.Context(), time.Duration(chance.IntN(4_000))*time.Microsecond)
 		taken := w.change(t.Context(), "revoke", "revoked", func() error {
-			_, err := cli.Call(t.Context(), owner, adminwire.GrantsRevoke, adminwire.RevokeGrants{App: app.ID, Resource: s.oracle.Resource})
+			_, err := client.Call(t.Context(), owner, adminwire.GrantsRevoke, adminwire.RevokeGrants{App: app.ID, Resource: s.oracle.Resource})
 			return err
 		})
 		revoked.Store(true)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/cli/client"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 	"github.com/stewardhost/steward/protocol/rpcwire"
 	"github.com/stewardhost/steward/test/figure"
@@ -122,7 +122,7 @@ func TestOneTxOfTwoAppsIsTwoCalls(t *testing.T) {
 	}
 	owner := s.owner()
 	defer owner.Close()
-	if _, err := cli.Call(t.Context(), owner, adminwire.GrantsRevoke, adminwire.RevokeGrants{App: "app0", Resource: "oracle"}); err != nil {
+	if _, err := client.Call(t.Context(), owner, adminwire.GrantsRevoke, adminwire.RevokeGrants{App: "app0", Resource: "oracle"}); err != nil {
 		t.Fatal(err)
 	}
 	gone, err := s.clients[0].send(t.Context(), s.clients[0].effect(tx, "of 0", 0, 0, ""))

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/internal/faces/admin"
-	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/cli/client"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 	"github.com/stewardhost/steward/test/figure"
 	"github.com/stewardhost/steward/test/hosttest"
@@ -215,8 +215,8 @@ func (s *stage) printed(since int) (string, int) {
 }
 
 // owner speaks to the running host as its owner does.
-func (s *stage) owner() *cli.Client {
-	return cli.Dial(filepath.Join(s.home, "run", admin.SocketName))
+func (s *stage) owner() *client.Client {
+	return client.Dial(filepath.Join(s.home, "run", admin.SocketName))
 }
 
 // seen counts the effects of each nonce.
@@ -239,12 +239,12 @@ func (s *stage) classified() {
 	s.t.Helper()
 	owner := s.owner()
 	defer owner.Close()
-	status, err := cli.Call(s.t.Context(), owner, adminwire.HostStatus, adminwire.Empty{})
+	status, err := client.Call(s.t.Context(), owner, adminwire.HostStatus, adminwire.Empty{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	for _, state := range []string{"reserved", "dispatching"} {
-		page, err := cli.Call(s.t.Context(), owner, adminwire.JournalList, adminwire.ListJournal{State: state})
+		page, err := client.Call(s.t.Context(), owner, adminwire.JournalList, adminwire.ListJournal{State: state})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -261,7 +261,7 @@ func (s *stage) verify() adminwire.Verification {
 	s.t.Helper()
 	owner := s.owner()
 	defer owner.Close()
-	v, err := cli.Call(s.t.Context(), owner, adminwire.JournalVerify, adminwire.Empty{})
+	v, err := client.Call(s.t.Context(), owner, adminwire.JournalVerify, adminwire.Empty{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/cli/client"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 	"github.com/stewardhost/steward/test/figure"
 	"github.com/stewardhost/steward/test/hosttest"
@@ -268,7 +268,7 @@ func (c *stage) script(ctx context.Context) {
 		app.lookup(ctx, tx)
 		if i == 3 {
 			w.change(ctx, "revoke", "revoked", func() error {
-				_, err := cli.Call(ctx, owner, adminwire.GrantsRevoke, adminwire.RevokeGrants{App: app.ID, Resource: c.oracle.Resource})
+				_, err := client.Call(ctx, owner, adminwire.GrantsRevoke, adminwire.RevokeGrants{App: app.ID, Resource: c.oracle.Resource})
 				return err
 			})
 			w.give(ctx, owner)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/faces/admin"
-	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/cli/client"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
@@ -392,31 +392,31 @@ func TestClientOfTheHost(t *testing.T) {
 	h := newHouse(t)
 	h.notes()
 	ctx := context.Background()
-	_, err := cli.Call(ctx, h.client, adminwire.ReviewApprove, adminwire.Approve{Resource: "notes",
+	_, err := client.Call(ctx, h.client, adminwire.ReviewApprove, adminwire.Approve{Resource: "notes",
 		Shown: "sha256:" + strings.Repeat("1", 64), Methods: []adminwire.Choice{{Method: "read_note"}}})
 	var f *fault.Fault
 	if !errors.As(err, &f) || f.Code != fault.Conflict || f.Details["fix"] == nil {
 		t.Errorf("a refusal: %v", err)
 	}
 	h.stop()
-	if _, err := cli.Call(ctx, cli.Dial(h.socket), adminwire.HostStatus, adminwire.Empty{}); !fault.Is(err, fault.Unavailable) {
+	if _, err := client.Call(ctx, client.Dial(h.socket), adminwire.HostStatus, adminwire.Empty{}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("no host: %v", err)
 	}
 	stale, err := net.Listen("unix", h.socket)
 	h.must(err)
 	stale.(*net.UnixListener).SetUnlinkOnClose(false)
 	h.must(stale.Close())
-	if _, err := cli.Call(ctx, cli.Dial(h.socket), adminwire.HostStatus, adminwire.Empty{}); !fault.Is(err, fault.Unavailable) {
+	if _, err := client.Call(ctx, client.Dial(h.socket), adminwire.HostStatus, adminwire.Empty{}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a socket without a host: %v", err)
 	}
 	h.must(os.Chmod(filepath.Dir(h.socket), 0o755))
-	if _, err := cli.Call(ctx, cli.Dial(h.socket), adminwire.HostStatus, adminwire.Empty{}); !errors.Is(err, cli.ErrUnsafe) {
+	if _, err := client.Call(ctx, client.Dial(h.socket), adminwire.HostStatus, adminwire.Empty{}); !errors.Is(err, client.ErrUnsafe) {
 		t.Errorf("a folder that others can enter: %v", err)
 	}
 	h.must(os.Chmod(filepath.Dir(h.socket), 0o700))
 	h.must(os.Remove(h.socket))
 	h.must(os.Symlink("/dev/null", h.socket))
-	if _, err := cli.Call(ctx, cli.Dial(h.socket), adminwire.HostStatus, adminwire.Empty{}); !errors.Is(err, cli.ErrUnsafe) {
+	if _, err := client.Call(ctx, client.Dial(h.socket), adminwire.HostStatus, adminwire.Empty{}); !errors.Is(err, client.ErrUnsafe) {
 		t.Errorf("a link in the socket's place: %v", err)
 	}
 }
@@ -452,7 +452,7 @@ func TestClientOfAHostThatDies(t *testing.T) {
 			_, _ = io.WriteString(conn, answer)
 			_ = conn.Close()
 		}()
-		got, err := cli.Call(context.Background(), cli.Dial(path), adminwire.HostVersion, adminwire.Empty{})
+		got, err := client.Call(context.Background(), client.Dial(path), adminwire.HostVersion, adminwire.Empty{})
 		var f *fault.Fault
 		if err == nil || errors.As(err, &f) {
 			t.Errorf("%s: %+v, %v", name, got, err)

@@ -23,7 +23,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/faces/admin"
-	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/cli/client"
 	"github.com/stewardhost/steward/internal/faces/httpguard"
 	"github.com/stewardhost/steward/internal/faces/mcp"
 	"github.com/stewardhost/steward/internal/faces/rpc"
@@ -128,7 +128,7 @@ type house struct {
 	web    *httptest.Server
 	socket string
 	admin  *http.Client // over the socket
-	client *cli.Client
+	client *client.Client
 	stop   func()
 }
 
@@ -200,7 +200,7 @@ func (h *house) open() {
 		_ = server.Serve(local) // ends with Shutdown
 	}()
 	h.socket = filepath.Join(h.data, "run", admin.SocketName)
-	h.client = cli.Dial(h.socket)
+	h.client = client.Dial(h.socket)
 	h.admin = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", h.socket)
 	}}}
@@ -225,7 +225,7 @@ func (h *house) restart() {
 // do calls an admin method that must succeed.
 func do[Req, Rep any](h *house, m adminwire.Method[Req, Rep], req Req) Rep {
 	h.t.Helper()
-	rep, err := cli.Call(context.Background(), h.client, m, req)
+	rep, err := client.Call(context.Background(), h.client, m, req)
 	if err != nil {
 		h.t.Fatalf("%s: %v", m.Name, err)
 	}

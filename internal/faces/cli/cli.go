@@ -1,5 +1,5 @@
 // Package cli is the command line: the verbs that an owner types, grouped one
-// noun a file. Every verb is a client of the running host's admin socket, but
+// noun a package below it, and here those of the host itself. Every verb is a client of the running host's admin socket, but
 // for those that cmd/steward hands in: up, demo and the hidden ones (faces page,
 // section 1).
 //
@@ -20,6 +20,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/outlet"
 )
 
@@ -63,11 +64,11 @@ func Run(ctx context.Context, h Host, args []string, stdin io.Reader, stdout, st
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	d := &desk{host: h, in: stdin, out: outlet.New(stdout), err: stderr}
+	d := verbs{&desk.Desk{In: stdin, Out: outlet.New(stdout), Err: stderr}, h}
 	root := d.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(d.out)
+	root.SetOut(d.Out)
 	root.SetErr(stderr)
-	return d.conclude(root.ExecuteContextC(ctx))
+	return d.Conclude(root.ExecuteContextC(ctx))
 }

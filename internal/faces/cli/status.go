@@ -5,21 +5,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
-func (d *desk) status() *cobra.Command {
-	return d.withJSON(&cobra.Command{
-		Use: "status", Short: "say whether a host runs, and what waits for you", Args: words(0, 0),
+func (d verbs) status() *cobra.Command {
+	return d.WithJSON(&cobra.Command{
+		Use: "status", Short: "say whether a host runs, and what waits for you", Args: desk.Words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			status, err := ask(cmd.Context(), d, adminwire.HostStatus, adminwire.Empty{})
+			status, err := desk.Ask(cmd.Context(), d.Desk, adminwire.HostStatus, adminwire.Empty{})
 			if err != nil {
 				return err
 			}
-			if err := show(d, status, func(s adminwire.Status) { sheet.Status(d.out, s, d.here) }); err != nil {
+			if err := desk.Show(d.Desk, status, func(s adminwire.Status) { sheet.Status(d.Out, s, d.Here) }); err != nil {
 				return err
 			}
 			if status.Store != "ok" {
@@ -38,19 +39,19 @@ type versions struct {
 	Host    *adminwire.Version `json:"host,omitzero"`
 }
 
-func (d *desk) version() *cobra.Command {
-	return d.withJSON(&cobra.Command{
-		Use: "version", Short: "say which steward this is, and which one runs", Args: words(0, 0),
+func (d verbs) version() *cobra.Command {
+	return d.WithJSON(&cobra.Command{
+		Use: "version", Short: "say which steward this is, and which one runs", Args: desk.Words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := versions{Version: d.host.Version, Go: runtime.Version()}
-			host, err := ask(cmd.Context(), d, adminwire.HostVersion, adminwire.Empty{})
+			host, err := desk.Ask(cmd.Context(), d.Desk, adminwire.HostVersion, adminwire.Empty{})
 			switch {
 			case err == nil:
 				v.Host = &host
 			case !fault.Is(err, fault.Unavailable):
 				return err
 			}
-			return show(d, v, func(v versions) { sheet.Versions(d.out, v.Version, v.Go, v.Host) })
+			return desk.Show(d.Desk, v, func(v versions) { sheet.Versions(d.Out, v.Version, v.Go, v.Host) })
 		},
 	})
 }

@@ -6,15 +6,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
-func (d *desk) up() *cobra.Command {
+func (d verbs) up() *cobra.Command {
 	var o UpOptions
 	cmd := &cobra.Command{
-		Use: "up", Short: "start the host and serve until it is interrupted", Args: words(0, 0),
+		Use: "up", Short: "start the host and serve until it is interrupted", Args: desk.Words(0, 0),
 		Long: `Starts the host of a data folder, which is made if it is not there, and serves
 until an interrupt or SIGTERM. The HTTP doors are on loopback only.`,
 		Example: "  steward up\n  steward up --listen 127.0.0.1:8080 --data ./pool",
@@ -26,19 +27,19 @@ until an interrupt or SIGTERM. The HTTP doors are on loopback only.`,
 	return cmd
 }
 
-func (d *desk) runUp(ctx context.Context, o UpOptions) error {
+func (d verbs) runUp(ctx context.Context, o UpOptions) error {
 	if err := trouble.CheckListen(o.Listen); err != nil {
 		return err
 	}
 	if o.Data != "" {
-		d.homeFlag = o.Data
+		d.HomeFlag = o.Data
 	}
-	home, err := d.home()
+	home, err := d.Home()
 	if err != nil {
 		return err
 	}
-	if d.homeFlag != "" {
-		d.homeFlag = home // so that the commands that are told work from any folder
+	if d.HomeFlag != "" {
+		d.HomeFlag = home // so that the commands that are told work from any folder
 	}
 	o.Data = home
 	o.Ready = func(at Doors) {
@@ -47,26 +48,26 @@ func (d *desk) runUp(ctx context.Context, o UpOptions) error {
 		}
 	}
 	err = trouble.OfUp(d.host.Up(ctx, o), o.Listen, home)
-	d.out = io.Discard // a host that nobody hears has not failed
+	d.Out = io.Discard // a host that nobody hears has not failed
 	return err
 }
 
 // standing tells what is up, and what waits for the owner.
-func (d *desk) standing(ctx context.Context, at Doors, home string) {
-	sheet.Up(d.out, at.Listen, home)
-	status, err := ask(ctx, d, adminwire.HostStatus, adminwire.Empty{})
-	if err != nil || !sheet.Owed(d.out, status.Count, d.here) {
-		d.next("steward import mcp.json")
+func (d verbs) standing(ctx context.Context, at Doors, home string) {
+	sheet.Up(d.Out, at.Listen, home)
+	status, err := desk.Ask(ctx, d.Desk, adminwire.HostStatus, adminwire.Empty{})
+	if err != nil || !sheet.Owed(d.Out, status.Count, d.Here) {
+		d.Next("steward import mcp.json")
 	}
 }
 
-func (d *desk) demo() *cobra.Command {
+func (d verbs) demo() *cobra.Command {
 	return &cobra.Command{
-		Use: "demo", Short: "do the main job offline, and tell what was done", Args: words(0, 0),
+		Use: "demo", Short: "do the main job offline, and tell what was done", Args: desk.Words(0, 0),
 		Long: `Starts a host of its own in a temporary folder, imports the server that comes
 with steward, calls it as an app does, and removes everything. It needs no network.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return d.host.Demo(cmd.Context(), d.out)
+			return d.host.Demo(cmd.Context(), d.Out)
 		},
 	}
 }

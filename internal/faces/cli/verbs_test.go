@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/manual"
 )
 
@@ -20,11 +21,11 @@ func each(cmd *cobra.Command, visit func(*cobra.Command)) {
 }
 
 func TestVerbsAreOfOneStyle(t *testing.T) {
-	d := &desk{in: strings.NewReader(""), out: io.Discard, err: io.Discard}
-	verbs := map[string]bool{}
+	d := verbs{&desk.Desk{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, Host{}}
+	there := map[string]bool{}
 	each(d.root(), func(cmd *cobra.Command) {
 		path := cmd.CommandPath()
-		verbs[path] = true
+		there[path] = true
 		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") || !unicode.IsLower(rune(cmd.Short[0])) || strings.ContainsAny(cmd.Short+cmd.Long, "!") {
 			t.Errorf("%s: its short help is %q", path, cmd.Short)
 		}
@@ -48,7 +49,7 @@ func TestVerbsAreOfOneStyle(t *testing.T) {
 		"grants list", "grants add", "grants revoke", "call", "confirm list", "confirm approve", "confirm deny",
 		"journal list", "journal show", "journal reconcile", "journal verify", "status", "version",
 	} {
-		if !verbs["steward "+verb] {
+		if !there["steward "+verb] {
 			t.Errorf("there is no verb %s", verb)
 		}
 	}

@@ -1,4 +1,6 @@
-package cli
+// Package calls has the verbs about calls: call, confirm and journal. A call that
+// nobody answered is told as one that may have happened. The verbs keep nothing.
+package calls
 
 import (
 	"errors"
@@ -7,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stewardhost/steward/internal/faces/cli/argument"
+	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -14,16 +17,27 @@ import (
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
+// Call is the verb that calls a method with the owner's own hand.
+func Call(d *desk.Desk) *cobra.Command { return verbs{d}.call() }
+
+// Confirm is confirm with its verbs.
+func Confirm(d *desk.Desk) *cobra.Command { return verbs{d}.confirm() }
+
+// Journal is journal with its verbs.
+func Journal(d *desk.Desk) *cobra.Command { return verbs{d}.journal() }
+
+type verbs struct{ *desk.Desk }
+
 // calling is what call was told.
 type calling struct {
 	tx, ifVersion, ack string
 	deadline           time.Duration
 }
 
-func (d *desk) call() *cobra.Command {
+func (d verbs) call() *cobra.Command {
 	var c calling
-	cmd := d.withJSON(&cobra.Command{
-		Use: "call RESOURCE METHOD [JSON | - | @FILE]", Short: "call a method yourself, as the owner", Args: words(2, 3),
+	cmd := d.WithJSON(&cobra.Command{
+		Use: "call RESOURCE METHOD [JSON | - | @FILE]", Short: "call a method yourself, as the owner", Args: desk.Words(2, 3),
 		Long: `Calls a method of a resource with your own hand, which needs no grant. The call is
 journalled like any other. The arguments are a JSON object, - for standard input,
 or @FILE; {} if left out. The result is printed as JSON.
@@ -42,21 +56,21 @@ A call has a tx, which is made for you. Sending the same call again under the sa
 	return cmd
 }
 
-func (d *desk) runCall(cmd *cobra.Command, args []string, c calling) error {
+func (d verbs) runCall(cmd *cobra.Command, args []string, c calling) error {
 	req := adminwire.Call{Tx: c.tx, Resource: args[0], Method: args[1], Ack: c.ack, DeadlineMS: c.deadline.Milliseconds()}
 	if req.Tx == "" {
 		req.Tx = id.NewTx(time.Now()).String()
 	}
 	var err error
-	if req.Args, err = argument.Read("{}", d.in, args[2:]...); err != nil {
+	if req.Args, err = argument.Read("{}", d.In, args[2:]...); err != nil {
 		return err
 	}
 	if c.ifVersion != "" {
-		if req.If, err = argument.Read(c.ifVersion, d.in); err != nil {
+		if req.If, err = argument.Read(c.ifVersion, d.In); err != nil {
 			return err
 		}
 	}
-	answer, err := ask(cmd.Context(), d, adminwire.CallMethod, req)
+	answer, err := desk.Ask(cmd.Context(), d.Desk, adminwire.CallMethod, req)
 	var f *fault.Fault
 	if err != nil && !errors.As(err, &f) {
 		return trouble.Unheard(err, req.Tx)
@@ -64,27 +78,27 @@ func (d *desk) runCall(cmd *cobra.Command, args []string, c calling) error {
 	if err != nil {
 		return err
 	}
-	if d.json {
-		err = d.encode(answer)
+	if d.JSON {
+		err = d.Encode(answer)
 	} else {
 		d.printAnswer(answer)
 	}
-	h := hints(cmd)
+	h := desk.HintsOf(cmd)
 	h.Form = "steward resources show " + paper.Word(req.Resource) + " " + paper.Word(req.Method)
 	return errors.Join(err, trouble.OfAnswer(answer, h))
 }
 
-func (d *desk) printAnswer(a adminwire.Answer) {
+func (d verbs) printAnswer(a adminwire.Answer) {
 	if len(a.Result) > 0 {
-		d.say("%s", paper.JSON(a.Result, ""))
+		d.Say("%s", paper.JSON(a.Result, ""))
 	}
 	if a.Version != "" {
-		d.note("version %s", a.Version)
+		d.Note("version %s", a.Version)
 	}
 	if a.Replayed {
-		d.note("this is the recorded answer of %s; nothing was executed now", a.Tx)
+		d.Note("this is the recorded answer of %s; nothing was executed now", a.Tx)
 	}
 	if a.Reconciled != nil {
-		d.note("the call was in doubt; reconciled by %s at %s", a.Reconciled.By, paper.Stamp(a.Reconciled.At))
+		d.Note("the call was in doubt; reconciled by %s at %s", a.Reconciled.By, paper.Stamp(a.Reconciled.At))
 	}
 }

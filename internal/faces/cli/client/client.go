@@ -1,4 +1,9 @@
-package cli
+// Package client speaks to the running host over its admin socket, which must be
+// this user's own. A request goes out at most once: what its answer leaves open is
+// said by the error.
+//
+// Answers are bounded by bound.AnswerBytes. A Client is safe for concurrent use.
+package client
 
 import (
 	"bytes"

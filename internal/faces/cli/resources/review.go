@@ -1,4 +1,4 @@
-package cli
+package resources
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/interview"
 	"github.com/stewardhost/steward/internal/faces/cli/outlet"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
@@ -23,10 +24,10 @@ type reviewing struct {
 	all, full      bool
 }
 
-func (d *desk) review() *cobra.Command {
+func (d verbs) review() *cobra.Command {
 	var r reviewing
-	cmd := d.withJSON(&cobra.Command{
-		Use: "review [RESOURCE]", Short: "read what a resource's methods are, and say yes to them", Args: words(0, 1),
+	cmd := d.WithJSON(&cobra.Command{
+		Use: "review [RESOURCE]", Short: "read what a resource's methods are, and say yes to them", Args: desk.Words(0, 1),
 		Long: `Without RESOURCE, lists what waits for your review. With it, shows each method as
 models will be told of it, the effects that it is taken to have, and how its
 arguments were narrowed. In a terminal it then asks method by method.
@@ -51,7 +52,7 @@ runs; --shown makes it fail if that is not what you read before.`,
 	return cmd
 }
 
-func (d *desk) runReview(ctx context.Context, ref string, r reviewing) error {
+func (d verbs) runReview(ctx context.Context, ref string, r reviewing) error {
 	switch {
 	case r.approve == "" && (len(r.methods) > 0 || r.all || len(r.effects) > 0 || r.shown != ""):
 		return trouble.UsageOf("steward review --approve RESOURCE --methods METHOD,METHOD", "say which resource you approve: --approve RESOURCE")
@@ -62,69 +63,69 @@ func (d *desk) runReview(ctx context.Context, ref string, r reviewing) error {
 	case ref == "":
 		return d.reviewList(ctx)
 	}
-	review, err := ask(ctx, d, adminwire.ResourcesShow, adminwire.ResourceRef{Resource: ref})
+	review, err := desk.Ask(ctx, d.Desk, adminwire.ResourcesShow, adminwire.ResourceRef{Resource: ref})
 	if err != nil {
 		return err
 	}
-	if !d.json && !r.full && len(sheet.Waiting(review)) > 0 && outlet.Terminal(d.in) && outlet.Terminal(d.out) {
+	if !d.JSON && !r.full && len(sheet.Waiting(review)) > 0 && outlet.Terminal(d.In) && outlet.Terminal(d.Out) {
 		return d.interview(ctx, review)
 	}
-	return show(d, review, func(review adminwire.Review) { d.printReview(review, r.full) })
+	return desk.Show(d.Desk, review, func(review adminwire.Review) { d.printReview(review, r.full) })
 }
 
 // reviewList tells which resources have methods that wait.
-func (d *desk) reviewList(ctx context.Context) error {
-	all, err := ask(ctx, d, adminwire.ResourcesList, adminwire.Empty{})
+func (d verbs) reviewList(ctx context.Context) error {
+	all, err := desk.Ask(ctx, d.Desk, adminwire.ResourcesList, adminwire.Empty{})
 	if err != nil {
 		return err
 	}
 	all.Resources = slices.DeleteFunc(all.Resources, func(r adminwire.Resource) bool { return sheet.WaitingCount(r) == 0 })
-	return show(d, all, func(all adminwire.Resources) {
+	return desk.Show(d.Desk, all, func(all adminwire.Resources) {
 		if len(all.Resources) == 0 {
-			d.say("Nothing waits for a review.")
+			d.Say("Nothing waits for a review.")
 			return
 		}
 		t := paper.NewTable("resource", "methods", "read them with")
 		for _, r := range all.Resources {
-			t.Row(r.Label, sheet.States(r.Methods), d.here("steward review "+paper.Word(r.Label)))
+			t.Row(r.Label, sheet.States(r.Methods), d.Here("steward review "+paper.Word(r.Label)))
 		}
-		t.Write(d.out, "")
+		t.Write(d.Out, "")
 	})
 }
 
-func (d *desk) printReview(r adminwire.Review, full bool) {
-	d.say("%s (%s), %s", paper.Line(r.Resource.Label), r.Resource.ID, sheet.States(r.Resource.Methods))
-	sheet.Methods(d.out, r.Methods)
+func (d verbs) printReview(r adminwire.Review, full bool) {
+	d.Say("%s (%s), %s", paper.Line(r.Resource.Label), r.Resource.ID, sheet.States(r.Resource.Methods))
+	sheet.Methods(d.Out, r.Methods)
 	for _, m := range r.Methods {
-		d.say("")
-		sheet.Method(d.out, m, full)
+		d.Say("")
+		sheet.Method(d.Out, m, full)
 	}
-	d.say("")
-	sheet.Legend(d.out)
-	d.say("shown: %s", r.Shown)
+	d.Say("")
+	sheet.Legend(d.Out)
+	d.Say("shown: %s", r.Shown)
 	if len(sheet.Waiting(r)) > 0 {
-		d.next("steward review --approve " + paper.Word(r.Resource.Label) + " --all --shown " + r.Shown)
+		d.Next("steward review --approve " + paper.Word(r.Resource.Label) + " --all --shown " + r.Shown)
 	}
 }
 
-func (d *desk) interview(ctx context.Context, r adminwire.Review) error {
-	sheet.Methods(d.out, r.Methods)
-	sheet.Legend(d.out)
-	chosen := interview.New(ctx, d.in, d.out).Approve(r)
+func (d verbs) interview(ctx context.Context, r adminwire.Review) error {
+	sheet.Methods(d.Out, r.Methods)
+	sheet.Legend(d.Out)
+	chosen := interview.New(ctx, d.In, d.Out).Approve(r)
 	if len(chosen) == 0 {
 		return trouble.New(trouble.Failed, "nothing was approved", "steward review "+paper.Word(r.Resource.Label))
 	}
 	return d.sendApproval(ctx, r, chosen)
 }
 
-func (d *desk) approve(ctx context.Context, r reviewing) error {
+func (d verbs) approve(ctx context.Context, r reviewing) error {
 	if len(r.methods) == 0 && !r.all {
 		return trouble.UsageOf("steward review "+paper.Word(r.approve), "say which methods you approve: --methods METHOD,METHOD or --all")
 	}
 	if len(r.methods) > 0 && r.all {
 		return trouble.UsageOf("steward review --help", "--methods and --all exclude each other")
 	}
-	review, err := ask(ctx, d, adminwire.ResourcesShow, adminwire.ResourceRef{Resource: r.approve})
+	review, err := desk.Ask(ctx, d.Desk, adminwire.ResourcesShow, adminwire.ResourceRef{Resource: r.approve})
 	if err != nil {
 		return err
 	}
@@ -143,14 +144,14 @@ func (d *desk) approve(ctx context.Context, r reviewing) error {
 }
 
 // sendApproval carries back the digest of what was shown.
-func (d *desk) sendApproval(ctx context.Context, r adminwire.Review, chosen []adminwire.Choice) error {
-	rep, err := ask(ctx, d, adminwire.ReviewApprove, adminwire.Approve{Resource: r.Resource.ID, Shown: r.Shown, Methods: chosen})
+func (d verbs) sendApproval(ctx context.Context, r adminwire.Review, chosen []adminwire.Choice) error {
+	rep, err := desk.Ask(ctx, d.Desk, adminwire.ReviewApprove, adminwire.Approve{Resource: r.Resource.ID, Shown: r.Shown, Methods: chosen})
 	if err != nil {
 		return err
 	}
-	return show(d, rep, func(rep adminwire.Approved) {
-		names := sheet.Chosen(d.out, r.Shown, chosen)
-		d.say("%s is at revision %s. No app can call it before you grant it.", paper.Line(r.Resource.Label), rep.Revision)
-		d.next("steward grants add APP " + paper.Word(r.Resource.Label) + " " + strings.Join(names, " "))
+	return desk.Show(d.Desk, rep, func(rep adminwire.Approved) {
+		names := sheet.Chosen(d.Out, r.Shown, chosen)
+		d.Say("%s is at revision %s. No app can call it before you grant it.", paper.Line(r.Resource.Label), rep.Revision)
+		d.Next("steward grants add APP " + paper.Word(r.Resource.Label) + " " + strings.Join(names, " "))
 	})
 }

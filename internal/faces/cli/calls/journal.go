@@ -1,10 +1,11 @@
-package cli
+package calls
 
 import (
 	"context"
 
 	"github.com/spf13/cobra"
 
+	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
@@ -12,15 +13,15 @@ import (
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
-func (d *desk) journal() *cobra.Command {
-	return d.noun("journal", "every call, and what is known of it", d.listJournal(), d.showJournal(), d.reconcile(), d.verify())
+func (d verbs) journal() *cobra.Command {
+	return d.Noun("journal", "every call, and what is known of it", d.listJournal(), d.showJournal(), d.reconcile(), d.verify())
 }
 
-func (d *desk) listJournal() *cobra.Command {
+func (d verbs) listJournal() *cobra.Command {
 	var req adminwire.ListJournal
 	var doubtful bool
-	cmd := d.withJSON(&cobra.Command{Use: "list", Short: "list calls, newest first", Args: words(0, 0),
-		Annotations: map[string]string{looks: "steward apps list"}})
+	cmd := d.WithJSON(&cobra.Command{Use: "list", Short: "list calls, newest first", Args: desk.Words(0, 0),
+		Annotations: map[string]string{desk.Looks: "steward apps list"}})
 	f := cmd.Flags()
 	f.BoolVar(&doubtful, "indeterminate", false, "only calls in doubt")
 	f.StringVar(&req.State, "state", "", "only calls in this state, such as failed or not_dispatched")
@@ -38,18 +39,18 @@ func (d *desk) listJournal() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return show(d, page, func(page adminwire.Journal) { d.printJournal(page, req, doubtful) })
+		return desk.Show(d.Desk, page, func(page adminwire.Journal) { d.printJournal(page, req, doubtful) })
 	}
 	return cmd
 }
 
 // pages reads as many pages as the limit takes.
-func (d *desk) pages(ctx context.Context, req adminwire.ListJournal) (adminwire.Journal, error) {
+func (d verbs) pages(ctx context.Context, req adminwire.ListJournal) (adminwire.Journal, error) {
 	left := req.Limit
 	out := adminwire.Journal{Invocations: []adminwire.Invocation{}}
 	for {
 		req.Limit = min(left, bound.PageRows.Int())
-		page, err := ask(ctx, d, adminwire.JournalList, req)
+		page, err := desk.Ask(ctx, d.Desk, adminwire.JournalList, req)
 		if err != nil {
 			return out, err
 		}
@@ -58,49 +59,49 @@ func (d *desk) pages(ctx context.Context, req adminwire.ListJournal) (adminwire.
 		if left -= len(page.Invocations); left <= 0 || page.Next == "" || len(page.Invocations) == 0 {
 			return out, nil
 		}
-		d.progress("%s read", paper.Count(len(out.Invocations), "call"))
+		d.Progress("%s read", paper.Count(len(out.Invocations), "call"))
 	}
 }
 
-func (d *desk) printJournal(page adminwire.Journal, req adminwire.ListJournal, doubtful bool) {
+func (d verbs) printJournal(page adminwire.Journal, req adminwire.ListJournal, doubtful bool) {
 	switch {
 	case len(page.Invocations) > 0:
-		sheet.Calls(d.out, page.Invocations)
+		sheet.Calls(d.Out, page.Invocations)
 	case doubtful:
-		d.say("No call is in doubt.")
+		d.Say("No call is in doubt.")
 	default:
-		d.say("There are no such calls.")
+		d.Say("There are no such calls.")
 	}
 	if doubtful && len(page.Invocations) > 0 {
-		d.next("steward journal show " + page.Invocations[0].ID)
+		d.Next("steward journal show " + page.Invocations[0].ID)
 	}
 	if page.Next != "" {
-		d.next(sheet.MoreCalls(req, page.Next))
+		d.Next(sheet.MoreCalls(req, page.Next))
 	}
 }
 
-func (d *desk) showJournal() *cobra.Command {
-	cmd := d.withJSON(&cobra.Command{Use: "show CALL", Short: "tell the story of one call, by its id or its tx", Args: words(1, 1)})
+func (d verbs) showJournal() *cobra.Command {
+	cmd := d.WithJSON(&cobra.Command{Use: "show CALL", Short: "tell the story of one call, by its id or its tx", Args: desk.Words(1, 1)})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		call, err := ask(cmd.Context(), d, adminwire.JournalShow, adminwire.JournalRef{Invocation: args[0]})
+		call, err := desk.Ask(cmd.Context(), d.Desk, adminwire.JournalShow, adminwire.JournalRef{Invocation: args[0]})
 		if err != nil {
 			return err
 		}
-		return show(d, call, d.printCall)
+		return desk.Show(d.Desk, call, d.printCall)
 	}
 	return cmd
 }
 
-func (d *desk) printCall(call adminwire.Invocation) {
-	sheet.Call(d.out, call)
+func (d verbs) printCall(call adminwire.Invocation) {
+	sheet.Call(d.Out, call)
 	if next := sheet.AfterCall(call); next != "" {
-		d.next(next)
+		d.Next(next)
 	}
 }
 
-func (d *desk) reconcile() *cobra.Command {
-	cmd := d.withJSON(&cobra.Command{
-		Use: "reconcile CALL happened|did-not|give-up", Short: "end a doubt by saying what you found out", Args: words(1, 2),
+func (d verbs) reconcile() *cobra.Command {
+	cmd := d.WithJSON(&cobra.Command{
+		Use: "reconcile CALL happened|did-not|give-up", Short: "end a doubt by saying what you found out", Args: desk.Words(1, 2),
 		Long: `A call in doubt may have happened. Only you can end the doubt: look at the other
 side, and say what you found. The statement is kept and cannot be taken back.
 
@@ -114,28 +115,28 @@ side, and say what you found. The statement is kept and cannot be taken back.
 			return trouble.New(trouble.Owner, "say what you found out about "+args[0],
 				"steward journal show "+args[0]+", then reconcile it as happened, did-not or give-up")
 		}
-		call, err := ask(cmd.Context(), d, adminwire.JournalReconcile, adminwire.Reconcile{Invocation: args[0], Statement: args[1]})
+		call, err := desk.Ask(cmd.Context(), d.Desk, adminwire.JournalReconcile, adminwire.Reconcile{Invocation: args[0], Statement: args[1]})
 		if err != nil {
 			return err
 		}
-		return show(d, call, d.printCall)
+		return desk.Show(d.Desk, call, d.printCall)
 	}
 	return cmd
 }
 
-func (d *desk) verify() *cobra.Command {
-	cmd := d.withJSON(&cobra.Command{
-		Use: "verify", Short: "check the whole trail, row by row", Args: words(0, 0),
+func (d verbs) verify() *cobra.Command {
+	cmd := d.WithJSON(&cobra.Command{
+		Use: "verify", Short: "check the whole trail, row by row", Args: desk.Words(0, 0),
 		Long: `Reads every row of the audit trail and every settled call, and checks that none was
 changed, taken out or put in. It names the first row that does not hold.`,
 	})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		d.progress("reading the trail")
-		v, err := ask(cmd.Context(), d, adminwire.JournalVerify, adminwire.Empty{})
+		d.Progress("reading the trail")
+		v, err := desk.Ask(cmd.Context(), d.Desk, adminwire.JournalVerify, adminwire.Empty{})
 		if err != nil {
 			return err
 		}
-		if err := show(d, v, func(v adminwire.Verification) { sheet.Verification(d.out, v) }); err != nil {
+		if err := desk.Show(d.Desk, v, func(v adminwire.Verification) { sheet.Verification(d.Out, v) }); err != nil {
 			return err
 		}
 		if !v.Holds {

@@ -1,4 +1,6 @@
-package cli
+// Package grants has the verbs about who may call what: grants list, add and
+// revoke. Each method is named; there is no wildcard. The verbs keep nothing.
+package grants
 
 import (
 	"context"
@@ -8,47 +10,54 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stewardhost/steward/internal/faces/cli/argument"
+	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/faces/cli/resources"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
-func (d *desk) grants() *cobra.Command {
-	return d.noun("grants", "who may call what", d.listGrants(), d.addGrants(), d.revokeGrants())
+// Noun is grants with its verbs.
+func Noun(d *desk.Desk) *cobra.Command { return verbs{d}.grants() }
+
+type verbs struct{ *desk.Desk }
+
+func (d verbs) grants() *cobra.Command {
+	return d.Noun("grants", "who may call what", d.listGrants(), d.addGrants(), d.revokeGrants())
 }
 
-func (d *desk) listGrants() *cobra.Command {
+func (d verbs) listGrants() *cobra.Command {
 	var app string
-	cmd := d.withJSON(&cobra.Command{Use: "list", Short: "list the grants, ended ones too", Args: words(0, 0),
-		Annotations: map[string]string{looks: "steward apps list"}})
+	cmd := d.WithJSON(&cobra.Command{Use: "list", Short: "list the grants, ended ones too", Args: desk.Words(0, 0),
+		Annotations: map[string]string{desk.Looks: "steward apps list"}})
 	cmd.Flags().StringVar(&app, "app", "", "only those of one app")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		all, err := ask(cmd.Context(), d, adminwire.GrantsList, adminwire.ListGrants{App: app})
+		all, err := desk.Ask(cmd.Context(), d.Desk, adminwire.GrantsList, adminwire.ListGrants{App: app})
 		if err != nil {
 			return err
 		}
-		return show(d, all, func(all adminwire.Grants) {
+		return desk.Show(d.Desk, all, func(all adminwire.Grants) {
 			if len(all.Grants) == 0 {
-				d.say("Nobody may call anything.")
-				d.next("steward grants add APP RESOURCE METHOD")
+				d.Say("Nobody may call anything.")
+				d.Next("steward grants add APP RESOURCE METHOD")
 				return
 			}
-			sheet.Grants(d.out, all.Grants)
+			sheet.Grants(d.Out, all.Grants)
 		})
 	}
 	return cmd
 }
 
-func (d *desk) addGrants() *cobra.Command {
+func (d verbs) addGrants() *cobra.Command {
 	var confirm, expires string
-	cmd := d.withJSON(&cobra.Command{
-		Use: "add APP RESOURCE METHOD...", Short: "let an app call methods of a resource, each by its name", Args: words(3, many),
+	cmd := d.WithJSON(&cobra.Command{
+		Use: "add APP RESOURCE METHOD...", Short: "let an app call methods of a resource, each by its name", Args: desk.Words(3, desk.Many),
 		Long: `Gives an app a grant for each named method: all of them or none. There is no
 wildcard; a method that comes later is not granted. A grant holds for the method
 as you approved it, and stops when the definition changes.`,
-		Annotations: map[string]string{looks: "steward apps list, and steward resources list"},
+		Annotations: map[string]string{desk.Looks: "steward apps list, and steward resources list"},
 		Example:     "  steward grants add assistant notes read_note write_note\n  steward grants add assistant notes send_note --confirm always --expires 7d",
 	})
 	cmd.Flags().StringVar(&confirm, "confirm", "by_effect", "when a call asks you afresh: always, never, or by_effect, which asks for communicate and spend")
@@ -58,7 +67,7 @@ as you approved it, and stops when the definition changes.`,
 		if err != nil {
 			return err
 		}
-		rows, err := ask(cmd.Context(), d, adminwire.GrantsAdd, adminwire.AddGrants{
+		rows, err := desk.Ask(cmd.Context(), d.Desk, adminwire.GrantsAdd, adminwire.AddGrants{
 			App: args[0], Resource: args[1], Methods: args[2:], Confirm: confirm, ExpiresAt: at})
 		if fault.Is(err, fault.NotFound) {
 			return d.noMethod(cmd.Context(), args[1], args[2:], err)
@@ -66,26 +75,26 @@ as you approved it, and stops when the definition changes.`,
 		if err != nil {
 			return err
 		}
-		return show(d, rows, func(rows adminwire.Grants) { sheet.Grants(d.out, rows.Grants) })
+		return desk.Show(d.Desk, rows, func(rows adminwire.Grants) { sheet.Grants(d.Out, rows.Grants) })
 	}
 	return cmd
 }
 
 // noMethod names the first method that a resource has not, if that is what is wrong.
-func (d *desk) noMethod(ctx context.Context, ref string, methods []string, wrong error) error {
-	r, err := ask(ctx, d, adminwire.ResourcesShow, adminwire.ResourceRef{Resource: ref})
+func (d verbs) noMethod(ctx context.Context, ref string, methods []string, wrong error) error {
+	r, err := desk.Ask(ctx, d.Desk, adminwire.ResourcesShow, adminwire.ResourceRef{Resource: ref})
 	for _, name := range methods {
 		if err == nil && !slices.ContainsFunc(r.Methods, func(m adminwire.Definition) bool { return m.Method == name }) {
-			return d.showMethod(r, name)
+			return resources.NoMethod(r, name)
 		}
 	}
 	return wrong
 }
 
-func (d *desk) revokeGrants() *cobra.Command {
+func (d verbs) revokeGrants() *cobra.Command {
 	var req adminwire.RevokeGrants
-	cmd := d.withJSON(&cobra.Command{
-		Use: "revoke [GRANT]", Short: "take a right away, at once", Args: words(0, 1),
+	cmd := d.WithJSON(&cobra.Command{
+		Use: "revoke [GRANT]", Short: "take a right away, at once", Args: desk.Words(0, 1),
 		Example: "  steward grants revoke grn_…\n  steward grants revoke --app assistant --resource notes",
 	})
 	cmd.Flags().StringVar(&req.App, "app", "", "with --resource: every grant of this app on that resource")
@@ -97,16 +106,16 @@ func (d *desk) revokeGrants() *cobra.Command {
 		if byPair := req.App != "" && req.Resource != ""; byPair == (req.Grant != "") || !byPair && req.App+req.Resource != "" {
 			return trouble.UsageOf("steward grants list", "name one GRANT, or both --app and --resource")
 		}
-		rep, err := ask(cmd.Context(), d, adminwire.GrantsRevoke, req)
+		rep, err := desk.Ask(cmd.Context(), d.Desk, adminwire.GrantsRevoke, req)
 		if err != nil {
 			return err
 		}
-		return show(d, rep, func(rep adminwire.Revoked) {
+		return desk.Show(d.Desk, rep, func(rep adminwire.Revoked) {
 			if rep.Revoked == 0 {
-				d.say("There was nothing left to revoke.")
+				d.Say("There was nothing left to revoke.")
 				return
 			}
-			d.say("%s revoked. Calls under it are refused from now on.", paper.Count(rep.Revoked, "grant"))
+			d.Say("%s revoked. Calls under it are refused from now on.", paper.Count(rep.Revoked, "grant"))
 		})
 	}
 	return cmd

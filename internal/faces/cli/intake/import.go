@@ -1,4 +1,7 @@
-package cli
+// Package intake has the verb that brings servers in: import, with their refresh
+// and removal. What fails is said of the one server, and the others go on. The
+// verbs keep nothing.
+package intake
 
 import (
 	"context"
@@ -8,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/mcpfile"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
@@ -16,6 +20,11 @@ import (
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
+// Import is the verb.
+func Import(d *desk.Desk) *cobra.Command { return verbs{d}.importing() }
+
+type verbs struct{ *desk.Desk }
+
 // importing is what import was told.
 type importing struct {
 	mcpfile.Source
@@ -23,10 +32,10 @@ type importing struct {
 	refresh, remove string
 }
 
-func (d *desk) importing() *cobra.Command {
+func (d verbs) importing() *cobra.Command {
 	var i importing
-	cmd := d.withJSON(&cobra.Command{
-		Use: "import [FILE]", Short: "list MCP servers and stage their tools for your review", Args: words(0, 1),
+	cmd := d.WithJSON(&cobra.Command{
+		Use: "import [FILE]", Short: "list MCP servers and stage their tools for your review", Args: desk.Words(0, 1),
 		Long: `Reads an mcpServers file of a common client as it is, or one command, starts each
 server, lists its tools and stages them for review. Nothing becomes callable.
 
@@ -72,7 +81,7 @@ func (i importing) check() error {
 	return nil
 }
 
-func (d *desk) runImport(ctx context.Context, i importing) error {
+func (d verbs) runImport(ctx context.Context, i importing) error {
 	if err := i.check(); err != nil {
 		return err
 	}
@@ -82,7 +91,7 @@ func (d *desk) runImport(ctx context.Context, i importing) error {
 	case i.remove != "":
 		return d.remove(ctx, i.remove)
 	}
-	loaded, err := i.Load(d.in)
+	loaded, err := i.Load(d.In)
 	var f *fault.Fault
 	if err != nil && !errors.As(err, &f) {
 		return trouble.New(trouble.Failed, err.Error(), "steward import FILE")
@@ -91,10 +100,10 @@ func (d *desk) runImport(ctx context.Context, i importing) error {
 		return err
 	}
 	for _, pointer := range loaded.Unknown {
-		d.note("not understood, and not used: %s", pointer)
+		d.Note("not understood, and not used: %s", pointer)
 	}
 	// Whether a host runs is one trouble, not one for each server.
-	if _, err := ask(ctx, d, adminwire.HostVersion, adminwire.Empty{}); err != nil {
+	if _, err := desk.Ask(ctx, d.Desk, adminwire.HostVersion, adminwire.Empty{}); err != nil {
 		return err
 	}
 	if i.dryRun {
@@ -103,31 +112,31 @@ func (d *desk) runImport(ctx context.Context, i importing) error {
 	return d.stage(ctx, i, loaded.Servers)
 }
 
-func (d *desk) refresh(ctx context.Context, server string) error {
-	r, err := ask(ctx, d, adminwire.ImportRefresh, adminwire.ServerRef{Server: server})
+func (d verbs) refresh(ctx context.Context, server string) error {
+	r, err := desk.Ask(ctx, d.Desk, adminwire.ImportRefresh, adminwire.ServerRef{Server: server})
 	if err != nil {
 		return err
 	}
-	return show(d, r, func(r adminwire.Review) {
-		sheet.Methods(d.out, r.Methods)
+	return desk.Show(d.Desk, r, func(r adminwire.Review) {
+		sheet.Methods(d.Out, r.Methods)
 		d.nextReviews(r)
 	})
 }
 
-func (d *desk) remove(ctx context.Context, server string) error {
-	rep, err := ask(ctx, d, adminwire.ImportRemove, adminwire.ServerRef{Server: server})
+func (d verbs) remove(ctx context.Context, server string) error {
+	rep, err := desk.Ask(ctx, d.Desk, adminwire.ImportRemove, adminwire.ServerRef{Server: server})
 	if err != nil {
 		return err
 	}
-	return show(d, rep, func(adminwire.Empty) {
-		d.say("%s is out of the pool. Its grants stay as evidence and allow nothing.", paper.Line(server))
+	return desk.Show(d.Desk, rep, func(adminwire.Empty) {
+		d.Say("%s is out of the pool. Its grants stay as evidence and allow nothing.", paper.Line(server))
 	})
 }
 
-func (d *desk) plan(ctx context.Context, i importing, servers []mcpfile.Located) error {
+func (d verbs) plan(ctx context.Context, i importing, servers []mcpfile.Located) error {
 	parts := make([]adminwire.Plan, len(servers))
 	failed, err := mcpfile.Each(servers, d.starting, func(n int, one adminwire.Import) (err error) {
-		parts[n], err = ask(ctx, d, adminwire.ImportPlan, one)
+		parts[n], err = desk.Ask(ctx, d.Desk, adminwire.ImportPlan, one)
 		return err
 	})
 	if err != nil {
@@ -137,20 +146,20 @@ func (d *desk) plan(ctx context.Context, i importing, servers []mcpfile.Located)
 	for n, p := range parts {
 		all.Tools, all.Failed = append(all.Tools, p.Tools...), append(all.Failed, mcpfile.Joined(failed[n], p.Failed)...)
 	}
-	err = show(d, all, func(p adminwire.Plan) {
+	err = desk.Show(d.Desk, all, func(p adminwire.Plan) {
 		if len(p.Tools) > 0 {
-			sheet.Plan(d.out, p.Tools)
-			d.say("Nothing was stored.")
-			d.next(i.Again())
+			sheet.Plan(d.Out, p.Tools)
+			d.Say("Nothing was stored.")
+			d.Next(i.Again())
 		}
 	})
 	return errors.Join(err, d.failures(i, all.Failed, len(servers)))
 }
 
-func (d *desk) stage(ctx context.Context, i importing, servers []mcpfile.Located) error {
+func (d verbs) stage(ctx context.Context, i importing, servers []mcpfile.Located) error {
 	parts := make([]adminwire.Imported, len(servers))
 	failed, err := mcpfile.Each(servers, d.starting, func(n int, one adminwire.Import) (err error) {
-		parts[n], err = ask(ctx, d, adminwire.ImportAdd, one)
+		parts[n], err = desk.Ask(ctx, d.Desk, adminwire.ImportAdd, one)
 		return err
 	})
 	if err != nil {
@@ -160,31 +169,31 @@ func (d *desk) stage(ctx context.Context, i importing, servers []mcpfile.Located
 	for n, p := range parts {
 		all.Reviews, all.Failed = append(all.Reviews, p.Reviews...), append(all.Failed, mcpfile.Joined(failed[n], p.Failed)...)
 	}
-	err = show(d, all, func(done adminwire.Imported) {
+	err = desk.Show(d.Desk, all, func(done adminwire.Imported) {
 		if len(done.Reviews) > 0 {
-			sheet.Plan(d.out, sheet.Planned(done.Reviews))
+			sheet.Plan(d.Out, sheet.Planned(done.Reviews))
 		}
 		d.nextReviews(done.Reviews...)
 	})
 	return errors.Join(err, d.failures(i, all.Failed, len(servers)))
 }
 
-func (d *desk) nextReviews(reviews ...adminwire.Review) {
+func (d verbs) nextReviews(reviews ...adminwire.Review) {
 	for _, r := range reviews {
 		if len(sheet.Waiting(r)) > 0 {
-			d.next("steward review " + paper.Word(r.Resource.Label))
+			d.Next("steward review " + paper.Word(r.Resource.Label))
 		}
 	}
 }
 
-func (d *desk) starting(server string) { d.progress("%s: starting it and listing its tools", server) }
+func (d verbs) starting(server string) { d.Progress("%s: starting it and listing its tools", server) }
 
 // failures names the servers that failed, with what they said themselves.
-func (d *desk) failures(i importing, failed []adminwire.FailedServer, of int) error {
+func (d verbs) failures(i importing, failed []adminwire.FailedServer, of int) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	sheet.Failed(d.err, failed, d.here)
+	sheet.Failed(d.Err, failed, d.Here)
 	return trouble.New(trouble.Failed, fmt.Sprintf("%d of %s could not be imported", len(failed), paper.Count(of, "server")),
-		"mend that, then "+d.here(i.Again()))
+		"mend that, then "+d.Here(i.Again()))
 }

@@ -1,45 +1,46 @@
-package cli
+package calls
 
 import (
 	"context"
 
 	"github.com/spf13/cobra"
 
+	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
-func (d *desk) confirm() *cobra.Command {
+func (d verbs) confirm() *cobra.Command {
 	var all bool
-	list := d.withJSON(&cobra.Command{Use: "list", Short: "list the calls that wait for your yes, with all that they would send", Args: words(0, 0)})
+	list := d.WithJSON(&cobra.Command{Use: "list", Short: "list the calls that wait for your yes, with all that they would send", Args: desk.Words(0, 0)})
 	list.Flags().BoolVar(&all, "all", false, "decided ones too")
 	list.RunE = func(cmd *cobra.Command, _ []string) error {
-		rep, err := ask(cmd.Context(), d, adminwire.ConfirmList, adminwire.ListConfirmations{All: all})
+		rep, err := desk.Ask(cmd.Context(), d.Desk, adminwire.ConfirmList, adminwire.ListConfirmations{All: all})
 		if err != nil {
 			return err
 		}
-		return show(d, rep, func(rep adminwire.Confirmations) {
+		return desk.Show(d.Desk, rep, func(rep adminwire.Confirmations) {
 			if len(rep.Confirmations) == 0 {
-				d.say("No call waits for your yes.")
+				d.Say("No call waits for your yes.")
 			}
 			for _, c := range rep.Confirmations {
-				sheet.Confirmation(d.out, c)
+				sheet.Confirmation(d.Out, c)
 				if c.State == "open" {
-					d.next("steward confirm approve " + c.ID)
-					d.say("or:   %s", d.here("steward confirm deny "+c.ID))
+					d.Next("steward confirm approve " + c.ID)
+					d.Say("or:   %s", d.Here("steward confirm deny "+c.ID))
 				}
 			}
 		})
 	}
 	yes := d.decide("approve", "let exactly this call through, once, within the next minutes", adminwire.ConfirmApprove)
-	return d.noun("confirm", "calls that wait for your fresh yes", list, yes, d.deny())
+	return d.Noun("confirm", "calls that wait for your fresh yes", list, yes, d.deny())
 }
 
-func (d *desk) deny() *cobra.Command {
+func (d verbs) deny() *cobra.Command {
 	var app string
 	cmd := d.decide("deny", "refuse the call", adminwire.ConfirmDeny)
-	cmd.Use, cmd.Args = "deny [CONFIRMATION]", words(0, 1)
+	cmd.Use, cmd.Args = "deny [CONFIRMATION]", desk.Words(0, 1)
 	cmd.Example = "  steward confirm deny cnf_…\n  steward confirm deny --app assistant"
 	cmd.Flags().StringVar(&app, "app", "", "every call of this app that waits for your yes, by its name or id")
 	one := cmd.RunE
@@ -56,8 +57,8 @@ func (d *desk) deny() *cobra.Command {
 }
 
 // denyAll refuses what one app waits for, as far as it gets.
-func (d *desk) denyAll(ctx context.Context, app string) error {
-	open, err := ask(ctx, d, adminwire.ConfirmList, adminwire.ListConfirmations{})
+func (d verbs) denyAll(ctx context.Context, app string) error {
+	open, err := desk.Ask(ctx, d.Desk, adminwire.ConfirmList, adminwire.ListConfirmations{})
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (d *desk) denyAll(ctx context.Context, app string) error {
 		if c.State != "open" || c.App != app && c.AppID != app {
 			continue
 		}
-		if c, err = ask(ctx, d, adminwire.ConfirmDeny, adminwire.ConfirmationRef{Confirmation: c.ID}); err != nil {
+		if c, err = desk.Ask(ctx, d.Desk, adminwire.ConfirmDeny, adminwire.ConfirmationRef{Confirmation: c.ID}); err != nil {
 			return err
 		}
 		denied.Confirmations = append(denied.Confirmations, c)
@@ -74,21 +75,21 @@ func (d *desk) denyAll(ctx context.Context, app string) error {
 	if len(denied.Confirmations) == 0 {
 		return trouble.New(trouble.Unknown, "no call of "+app+" waits for your yes", "steward confirm list")
 	}
-	return show(d, denied, func(denied adminwire.Confirmations) {
+	return desk.Show(d.Desk, denied, func(denied adminwire.Confirmations) {
 		for _, c := range denied.Confirmations {
-			sheet.Decided(d.out, c)
+			sheet.Decided(d.Out, c)
 		}
 	})
 }
 
-func (d *desk) decide(verb, short string, m adminwire.Method[adminwire.ConfirmationRef, adminwire.Confirmation]) *cobra.Command {
-	cmd := d.withJSON(&cobra.Command{Use: verb + " CONFIRMATION", Short: short, Args: words(1, 1)})
+func (d verbs) decide(verb, short string, m adminwire.Method[adminwire.ConfirmationRef, adminwire.Confirmation]) *cobra.Command {
+	cmd := d.WithJSON(&cobra.Command{Use: verb + " CONFIRMATION", Short: short, Args: desk.Words(1, 1)})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		rep, err := ask(cmd.Context(), d, m, adminwire.ConfirmationRef{Confirmation: args[0]})
+		rep, err := desk.Ask(cmd.Context(), d.Desk, m, adminwire.ConfirmationRef{Confirmation: args[0]})
 		if err != nil {
 			return err
 		}
-		return show(d, rep, func(c adminwire.Confirmation) { sheet.Decided(d.out, c) })
+		return desk.Show(d.Desk, rep, func(c adminwire.Confirmation) { sheet.Decided(d.Out, c) })
 	}
 	return cmd
 }

@@ -1,4 +1,7 @@
-package cli
+// Package apps has the verbs about the applications that may call: apps list, add
+// and disconnect. Tokens are told once, to the terminal or into a file for their
+// owner alone. The verbs keep nothing.
+package apps
 
 import (
 	"context"
@@ -9,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stewardhost/steward/internal/faces/cli/argument"
+	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/outlet"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
@@ -16,30 +20,35 @@ import (
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
-func (d *desk) apps() *cobra.Command {
-	list := d.withJSON(&cobra.Command{Use: "list", Short: "list the apps, disconnected ones too", Args: words(0, 0)})
+// Noun is apps with its verbs.
+func Noun(d *desk.Desk) *cobra.Command { return verbs{d}.apps() }
+
+type verbs struct{ *desk.Desk }
+
+func (d verbs) apps() *cobra.Command {
+	list := d.WithJSON(&cobra.Command{Use: "list", Short: "list the apps, disconnected ones too", Args: desk.Words(0, 0)})
 	list.RunE = func(cmd *cobra.Command, _ []string) error {
-		all, err := ask(cmd.Context(), d, adminwire.AppsList, adminwire.Empty{})
+		all, err := desk.Ask(cmd.Context(), d.Desk, adminwire.AppsList, adminwire.Empty{})
 		if err != nil {
 			return err
 		}
-		return show(d, all, func(all adminwire.Apps) { sheet.Apps(d.out, all.Apps) })
+		return desk.Show(d.Desk, all, func(all adminwire.Apps) { sheet.Apps(d.Out, all.Apps) })
 	}
-	gone := &cobra.Command{Use: "disconnect APP", Short: "take everything from an app, at once and for good", Args: words(1, 1)}
+	gone := &cobra.Command{Use: "disconnect APP", Short: "take everything from an app, at once and for good", Args: desk.Words(1, 1)}
 	gone.RunE = func(cmd *cobra.Command, args []string) error {
-		if _, err := ask(cmd.Context(), d, adminwire.AppsDisconnect, adminwire.AppRef{App: args[0]}); err != nil {
+		if _, err := desk.Ask(cmd.Context(), d.Desk, adminwire.AppsDisconnect, adminwire.AppRef{App: args[0]}); err != nil {
 			return err
 		}
-		d.say("%s is disconnected. Its tokens, grants and open questions have ended.", paper.Line(args[0]))
+		d.Say("%s is disconnected. Its tokens, grants and open questions have ended.", paper.Line(args[0]))
 		return nil
 	}
-	return d.noun("apps", "the applications that may call", list, d.addApp(), gone)
+	return d.Noun("apps", "the applications that may call", list, d.addApp(), gone)
 }
 
-func (d *desk) addApp() *cobra.Command {
+func (d verbs) addApp() *cobra.Command {
 	var expires, tokenFile string
-	cmd := d.withJSON(&cobra.Command{
-		Use: "add APP", Short: "make an app, and print its tokens this once", Args: words(1, 1),
+	cmd := d.WithJSON(&cobra.Command{
+		Use: "add APP", Short: "make an app, and print its tokens this once", Args: desk.Words(1, 1),
 		Long: `Makes an app with one token for /mcp and one for /rpc/v1. They are printed once
 and nobody can tell them again. They carry no rights: grants do.`,
 		Example: "  steward apps add assistant\n  steward apps add assistant --expires 30d --token-file ./assistant.env",
@@ -58,8 +67,8 @@ and nobody can tell them again. They carry no rights: grants do.`,
 
 // runAddApp does all that can fail before the tokens are made, since they are
 // told once.
-func (d *desk) runAddApp(ctx context.Context, req adminwire.AddApp, tokenFile string) error {
-	status, err := ask(ctx, d, adminwire.HostStatus, adminwire.Empty{})
+func (d verbs) runAddApp(ctx context.Context, req adminwire.AddApp, tokenFile string) error {
+	status, err := desk.Ask(ctx, d.Desk, adminwire.HostStatus, adminwire.Empty{})
 	if err != nil {
 		return err
 	}
@@ -70,7 +79,7 @@ func (d *desk) runAddApp(ctx context.Context, req adminwire.AddApp, tokenFile st
 		}
 		defer file.Close()
 	}
-	added, err := ask(ctx, d, adminwire.AppsAdd, req)
+	added, err := desk.Ask(ctx, d.Desk, adminwire.AppsAdd, req)
 	if err != nil {
 		if file != nil {
 			err = errors.Join(err, os.Remove(tokenFile))
@@ -86,11 +95,11 @@ func (d *desk) runAddApp(ctx context.Context, req adminwire.AddApp, tokenFile st
 			added.Tokens[i].Token = ""
 		}
 	}
-	err = show(d, added, func(added adminwire.AddedApp) {
-		sheet.AddedApp(d.out, added, status.Listen, tokenFile)
-		d.next("steward grants add " + paper.Word(added.Name) + " RESOURCE METHOD")
+	err = desk.Show(d.Desk, added, func(added adminwire.AddedApp) {
+		sheet.AddedApp(d.Out, added, status.Listen, tokenFile)
+		d.Next("steward grants add " + paper.Word(added.Name) + " RESOURCE METHOD")
 	})
-	if bad := outlet.Missing(d.out); bad != nil && file == nil {
+	if bad := outlet.Missing(d.Out); bad != nil && file == nil {
 		return trouble.TokensLost(bad, added.ID)
 	}
 	return err

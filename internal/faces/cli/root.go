@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stewardhost/steward/internal/faces/cli/apps"
+	"github.com/stewardhost/steward/internal/faces/cli/calls"
+	"github.com/stewardhost/steward/internal/faces/cli/desk"
+	"github.com/stewardhost/steward/internal/faces/cli/grants"
+	"github.com/stewardhost/steward/internal/faces/cli/intake"
+	"github.com/stewardhost/steward/internal/faces/cli/manual"
+	"github.com/stewardhost/steward/internal/faces/cli/resources"
+	"github.com/stewardhost/steward/internal/faces/cli/trouble"
+)
+
+// verbs are those that need to know the program.
+type verbs struct {
+	*desk.Desk
+	host Host
+}
+
+// The groups of the help.
+const (
+	groupStart  = "start"
+	groupBring  = "bring"
+	groupAllow  = "allow"
+	groupLookAt = "look"
+)
+
+func (d verbs) root() *cobra.Command {
+	root := &cobra.Command{
+		Use: "steward", Version: d.host.Version,
+		Short: "lend tools and data to AI agents, under your control",
+		Long:  manual.Story,
+		Args:  d.NoSuchVerb, RunE: desk.ShowHelp,
+		SilenceErrors: true, SilenceUsage: true,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		what, _, _ := strings.Cut(err.Error(), ": strconv.") // the rest is Go's
+		return trouble.UsageOf(desk.HelpOf(cmd), "%s", what)
+	})
+	root.PersistentFlags().StringVar(&d.HomeFlag, "home", "", "the data folder of the host")
+	root.AddGroup(
+		&cobra.Group{ID: groupStart, Title: "Run a host:"},
+		&cobra.Group{ID: groupBring, Title: "Bring tools in:"},
+		&cobra.Group{ID: groupAllow, Title: "Say who may do what:"},
+		&cobra.Group{ID: groupLookAt, Title: "Use it and look at it:"},
+	)
+	d.group(root, groupStart, d.up(), d.demo(), d.status(), d.version())
+	d.group(root, groupBring, intake.Import(d.Desk), resources.Review(d.Desk), resources.Noun(d.Desk))
+	d.group(root, groupAllow, apps.Noun(d.Desk), grants.Noun(d.Desk), calls.Confirm(d.Desk))
+	d.group(root, groupLookAt, calls.Call(d.Desk), calls.Journal(d.Desk))
+	root.AddCommand(manual.ExitCodes(), manual.Pages(desk.Words(1, 1)))
+	return root
+}
+
+func (d verbs) group(root *cobra.Command, id string, cmds ...*cobra.Command) {
+	for _, cmd := range cmds {
+		cmd.GroupID = id
+		root.AddCommand(cmd)
+	}
+}
