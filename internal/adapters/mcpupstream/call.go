@@ -1,7 +1,6 @@
 package mcpupstream
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -11,8 +10,6 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/failpoint"
-	"github.com/stewardhost/steward/internal/ground/fault"
-	"github.com/stewardhost/steward/internal/ground/strictjson"
 )
 
 // call sends one tools/call and says what became of it.
@@ -24,7 +21,7 @@ import (
 //	  ├───── deadline ──> notice ──────────> TimedOut          (late answer kept)
 //	  └───── cancelled ─> notice ─> grace ─> answer, Cancelled (late answer kept)
 func (s *session) call(ctx context.Context, tool string, args []byte, late func(invocation.Event)) invocation.Event {
-	params, err := s.callParams(tool, args)
+	params, err := s.meta.Call(tool, args)
 	if err != nil {
 		return unreached(plain(err).Error())
 	}
@@ -124,28 +121,4 @@ func (s *session) notifyCancelled(id int64) {
 		defer cancel()
 		_, _ = s.write(ctx, line) // a notice; the call is over in any case
 	})
-}
-
-var argumentLimits = strictjson.Limits{Bytes: bound.RequestBytes, Depth: bound.RequestDepth, Nodes: bound.RequestNodes}
-
-// callParams writes the params of tools/call. The arguments are checked once
-// more, since bytes that are not one JSON object could carry a second message.
-func (s *session) callParams(tool string, args []byte) ([]byte, error) {
-	if len(args) == 0 {
-		args = []byte("{}")
-	}
-	if err := strictjson.Check(args, argumentLimits); err != nil {
-		return nil, err
-	}
-	if args = bytes.TrimSpace(args); args[0] != '{' {
-		return nil, fault.New(fault.InvalidArgs, "the arguments are not an object")
-	}
-	name, err := strictjson.Encode(tool)
-	if err != nil {
-		return nil, err
-	}
-	params := make([]byte, 0, len(args)+len(name)+len(s.meta)+40)
-	params = append(append(params, `{"name":`...), name...)
-	params = append(append(params, `,"arguments":`...), args...)
-	return s.withMeta(params), nil
 }

@@ -67,7 +67,7 @@ type Status struct {
 type Client struct {
 	name    string
 	version string
-	dial    func() (link, error)
+	begin   func() (conversation, error)
 	work    sync.WaitGroup
 	open    context.Context // ends with Close
 	shut    context.CancelFunc
@@ -75,10 +75,10 @@ type Client struct {
 	mu        sync.Mutex
 	changed   func()
 	opened    func(context.Context, Listing) error
-	starting  *attempt  // nil unless one is under way
-	session   *session  // nil unless one was ready when last looked at
-	startedAt time.Time // of session
-	previous  *session  // whose process must have ended before the next starts
+	starting  *attempt     // nil unless one is under way
+	session   conversation // nil unless one was ready when last looked at
+	startedAt time.Time    // of session
+	previous  conversation // which must have vacated before the next begins
 	starts    int
 	failures  int // in a row
 	retryAt   time.Time
@@ -103,11 +103,25 @@ const (
 // reasonBytes bounds how much of an upstream's last words a reason repeats.
 const reasonBytes = 1 << 10
 
+// newClient is a client of an upstream that speaks in lines.
 func newClient(name, version string, dial func() (link, error)) *Client {
+	c := conversing(name, version)
+	c.begin = func() (conversation, error) {
+		l, err := dial()
+		if err != nil {
+			return nil, err
+		}
+		return newSession(l, c.tellChanged), nil
+	}
+	return c
+}
+
+// conversing is a client that has yet to be told how conversations begin.
+func conversing(name, version string) *Client {
 	if version == "" {
 		version = "unreleased"
 	}
-	c := &Client{name: name, version: version, dial: dial}
+	c := &Client{name: name, version: version}
 	c.open, c.shut = context.WithCancel(context.Background())
 	return c
 }
@@ -148,7 +162,7 @@ func (c *Client) Ready() bool {
 }
 
 // live is the session, or why there is none.
-func (c *Client) live() (*session, *fault.Fault) {
+func (c *Client) live() (conversation, *fault.Fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.look()
@@ -171,10 +185,11 @@ func (c *Client) look() {
 		return
 	}
 	c.session = nil
-	if s.endedAt.Sub(c.startedAt) >= provenAfter {
+	_, at := s.demise()
+	if at.Sub(c.startedAt) >= provenAfter {
 		c.failures = 0
 	}
-	c.fail(s.endedAt, notRunning(s))
+	c.fail(at, notRunning(s))
 }
 
 // fail begins a pause; the lock is held.
@@ -184,13 +199,14 @@ func (c *Client) fail(at time.Time, f *fault.Fault) {
 	c.failures++
 }
 
-func notRunning(s *session) *fault.Fault {
-	return fault.New(fault.Unavailable, "the upstream is not running: "+s.reason()).Because(confide(lastWords(s)))
+func notRunning(s conversation) *fault.Fault {
+	why, _ := s.demise()
+	return fault.New(fault.Unavailable, "the upstream is not running: "+why).Because(confide(lastWords(s)))
 }
 
 // lastWords are for the owner alone: an upstream may say anything.
-func lastWords(s *session) string {
-	words := strings.TrimSpace(s.link.stderr())
+func lastWords(s conversation) string {
+	words := s.words()
 	words = strings.ToValidUTF8(words[max(0, len(words)-reasonBytes):], "")
 	if words == "" {
 		return "it said nothing"
@@ -265,7 +281,7 @@ func (c *Client) paused() error {
 }
 
 // start brings up one session and tells everybody who waits.
-func (c *Client) start(a *attempt, previous *session) {
+func (c *Client) start(a *attempt, previous conversation) {
 	ctx, cancel := context.WithTimeout(c.open, bound.StartDeadline.Duration())
 	defer cancel()
 	s, f := c.connect(ctx, previous)
@@ -289,20 +305,19 @@ func (c *Client) start(a *attempt, previous *session) {
 	close(a.done)
 }
 
-// connect starts the process and agrees on the protocol.
-func (c *Client) connect(ctx context.Context, previous *session) (*session, *fault.Fault) {
+// connect begins a conversation and agrees on the protocol.
+func (c *Client) connect(ctx context.Context, previous conversation) (conversation, *fault.Fault) {
 	if previous != nil {
 		select {
-		case <-previous.ended:
+		case <-previous.vacated():
 		case <-ctx.Done():
 			return nil, fault.New(fault.Unavailable, "the upstream's former process has not ended").Because(ctx.Err())
 		}
 	}
-	l, err := c.dial()
+	s, err := c.begin()
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "the upstream cannot be started").Because(plain(err))
 	}
-	s := newSession(l, c.tellChanged)
 	c.mu.Lock()
 	c.previous = s
 	c.mu.Unlock()
@@ -315,7 +330,7 @@ func (c *Client) connect(ctx context.Context, previous *session) (*session, *fau
 }
 
 // examine shows what a fresh session offers to whoever looks at it.
-func (c *Client) examine(ctx context.Context, s *session, a *attempt) *fault.Fault {
+func (c *Client) examine(ctx context.Context, s conversation, a *attempt) *fault.Fault {
 	c.mu.Lock()
 	look := c.opened
 	c.mu.Unlock()
@@ -334,7 +349,7 @@ func (c *Client) examine(ctx context.Context, s *session, a *attempt) *fault.Fau
 }
 
 // abandon ends a session that does not become ready.
-func abandon(s *session, err error) *fault.Fault {
+func abandon(s conversation, err error) *fault.Fault {
 	if !s.alive() {
 		return notRunning(s)
 	}
@@ -404,8 +419,9 @@ func (c *Client) Status() Status {
 	st := Status{Name: c.name, State: Idle, Restarts: max(0, c.starts-1)}
 	switch {
 	case c.session != nil:
-		st.State, st.PID, st.StartedAt = Ready, c.session.link.pid, c.startedAt
-		st.Noise, st.Strays = c.session.counts()
+		v := c.session.vitals()
+		st.State, st.PID, st.StartedAt = Ready, v.pid, c.startedAt
+		st.Noise, st.Strays = v.noise, v.strays
 	case c.open.Err() != nil:
 	case c.starting != nil:
 		st.State = Starting

@@ -5,21 +5,20 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/envelope"
-	"github.com/stewardhost/steward/internal/ground/strictjson"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/question"
 )
 
 // handshake agrees on a protocol revision; the session cannot call before. No
 // client capability is declared in either era.
 func (s *session) handshake(ctx context.Context, ownVersion string) error {
-	client, err := strictjson.Encode(map[string]string{"name": "steward", "version": ownVersion})
+	params, err := question.Initialize(ownVersion)
 	if err != nil {
 		return err
 	}
-	params := []byte(`{"protocolVersion":"` + answer.Offered + `","capabilities":{},"clientInfo":` + string(client) + `}`)
 	g, ask, err := answer.Initialized(s.ask(ctx, answer.Question, "initialize", params))
 	switch {
 	case ask:
-		return s.discover(ctx, client)
+		return s.discover(ctx, ownVersion)
 	case err != nil:
 		return err
 	}
@@ -33,11 +32,11 @@ func (s *session) handshake(ctx context.Context, ownVersion string) error {
 
 // discover opens the stateless era: nothing is agreed on, but from here on every
 // request says who asks and in which revision.
-func (s *session) discover(ctx context.Context, client []byte) error {
-	const prefix = `"io.modelcontextprotocol/`
-	s.meta = []byte(`{` + prefix + `protocolVersion":"` + answer.Stateless + `",` +
-		prefix + `clientInfo":` + string(client) + `,` + prefix + `clientCapabilities":{}}`)
-	g, err := answer.Discovered(s.ask(ctx, answer.Question, "server/discover", s.withMeta([]byte("{"))))
+func (s *session) discover(ctx context.Context, ownVersion string) (err error) {
+	if s.meta, err = question.Stateless(ownVersion); err != nil {
+		return err
+	}
+	g, err := answer.Discovered(s.ask(ctx, answer.Question, "server/discover", s.meta.Discover()))
 	if err != nil {
 		return err
 	}
@@ -46,20 +45,9 @@ func (s *session) discover(ctx context.Context, client []byte) error {
 		return nil
 	}
 	// The answer comes when the upstream stops telling, if ever.
-	listen := envelope.Request(s.number(), "subscriptions/listen", s.withMeta([]byte(`{"notifications":{"toolsListChanged":true}`)))
+	listen := envelope.Request(s.number(), "subscriptions/listen", s.meta.Listen())
 	if _, err := s.write(ctx, listen); err != nil {
 		return s.unanswered().Fault("subscriptions/listen")
 	}
 	return nil
-}
-
-// withMeta closes params, which are an object without its last brace.
-func (s *session) withMeta(params []byte) []byte {
-	if s.meta == nil {
-		return append(params, '}')
-	}
-	if params[len(params)-1] != '{' {
-		params = append(params, ',')
-	}
-	return append(append(append(params, `"_meta":`...), s.meta...), '}')
 }

@@ -1,13 +1,10 @@
 package mcpupstream
 
 import (
-	"bytes"
 	"context"
 	"runtime/debug"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
-	"github.com/stewardhost/steward/internal/domain/pool/invocation"
-	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
@@ -38,44 +35,9 @@ func (s *session) offered(ctx context.Context) (Listing, error) {
 	return Listing{g.Server, g.Version, g.Protocol, g.Instructions, tools}, nil
 }
 
-// list reads every page. It gives all or a fault, never a part (field faults,
-// FF41, FF43).
+// list reads every page.
 func (s *session) list(ctx context.Context) ([]RawTool, error) {
-	var tools []RawTool
-	names := map[string][]byte{}
-	params, size := s.withMeta([]byte("{")), 0
-	for page := 1; ; page++ {
-		if err := bound.ListingPages.Check(page); err != nil {
-			return nil, err
-		}
-		a := s.ask(ctx, answer.Listing, "tools/list", params)
-		if a.Event.Kind != invocation.Answered {
-			return nil, a.Fault("tools/list")
-		}
-		size += len(a.Event.Result)
-		if err := bound.ListingBytes.Check(size); err != nil {
-			return nil, err
-		}
-		found, cursor, err := answer.Page(a.Event.Result)
-		if err != nil {
-			return nil, err
-		}
-		for _, tool := range found {
-			known, twice := names[tool.Name]
-			if twice && !bytes.Equal(known, tool.Raw) {
-				return nil, answer.SameName(tool.Name)
-			}
-			if !twice {
-				names[tool.Name] = tool.Raw
-				tools = append(tools, tool)
-			}
-		}
-		if err := bound.ListingTools.Check(len(tools)); err != nil {
-			return nil, err
-		}
-		if cursor == nil {
-			return tools, nil
-		}
-		params = s.withMeta(append([]byte(`{"cursor":`), cursor...))
-	}
+	return answer.Collect(func(cursor []byte) answer.Answer {
+		return s.ask(ctx, answer.Listing, "tools/list", s.meta.List(cursor))
+	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/envelope"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/question"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/bound"
 )
@@ -36,7 +37,7 @@ type session struct {
 	link     link
 	changed  func()          // told of changed tools
 	greeting answer.Greeting // set by handshake, as is meta
-	meta     []byte          // _meta of every request in the stateless era, else nil
+	meta     question.Meta   // nil but in the stateless era
 	batches  atomic.Bool     // a line may hold an array of messages
 	slot     chan struct{}   // room for one writer
 	replies  chan []byte     // lines for the upstream's own requests
@@ -118,12 +119,6 @@ func (s *session) alive() bool {
 	default:
 		return true
 	}
-}
-
-func (s *session) counts() (noise, strays int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.noise, s.strays
 }
 
 func (s *session) reason() string {

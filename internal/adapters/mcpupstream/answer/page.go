@@ -1,7 +1,10 @@
 package answer
 
 import (
+	"bytes"
+
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/envelope"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
@@ -70,3 +73,47 @@ func SameName(name string) *fault.Fault {
 }
 
 func failed(text string) *fault.Fault { return fault.New(fault.UpstreamFailed, text) }
+
+// Collect reads every page of a listing: all of it or a fault, never a part (field
+// faults, FF41, FF43). ask gets the cursor of a page as JSON text, nil for the
+// first. A tool that is listed twice alike stands once. Faults: those of a bound
+// of the listing, of Page, and of an answer that is none.
+func Collect(ask func(cursor []byte) Answer) ([]RawTool, error) {
+	var tools []RawTool
+	var cursor []byte
+	names, size := map[string][]byte{}, 0
+	for page := 1; ; page++ {
+		if err := bound.ListingPages.Check(page); err != nil {
+			return nil, err
+		}
+		a := ask(cursor)
+		if a.Event.Kind != invocation.Answered {
+			return nil, a.Fault("tools/list")
+		}
+		size += len(a.Event.Result)
+		if err := bound.ListingBytes.Check(size); err != nil {
+			return nil, err
+		}
+		found, next, err := Page(a.Event.Result)
+		if err != nil {
+			return nil, err
+		}
+		for _, tool := range found {
+			known, twice := names[tool.Name]
+			if twice && !bytes.Equal(known, tool.Raw) {
+				return nil, SameName(tool.Name)
+			}
+			if !twice {
+				names[tool.Name] = tool.Raw
+				tools = append(tools, tool)
+			}
+		}
+		if err := bound.ListingTools.Check(len(tools)); err != nil {
+			return nil, err
+		}
+		if next == nil {
+			return tools, nil
+		}
+		cursor = next
+	}
+}

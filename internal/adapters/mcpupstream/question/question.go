@@ -1,0 +1,99 @@
+// Package question writes the params of what steward asks of an MCP upstream, in
+// both eras and whatever they travel on. No client capability is ever declared
+// (threats, A52).
+//
+// Everything here is a pure function of bytes. Arguments pass byte for byte,
+// after they were held to strict JSON once more, since bytes that are not one
+// JSON object could carry a second message. Faults are those of strictjson and
+// invalid_args.
+package question
+
+import (
+	"bytes"
+
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
+)
+
+// Meta is the _meta of every request of the stateless era, one JSON object; nil in
+// the era of the handshake.
+type Meta []byte
+
+const vendor = `"io.modelcontextprotocol/`
+
+// clientInfo is who asks; a version is always text that can be encoded.
+func clientInfo(ownVersion string) ([]byte, error) {
+	return strictjson.Encode(map[string]string{"name": "steward", "version": ownVersion})
+}
+
+// Initialize is the params of initialize.
+func Initialize(ownVersion string) ([]byte, error) {
+	client, err := clientInfo(ownVersion)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(`{"protocolVersion":"` + answer.Offered + `","capabilities":{},"clientInfo":` + string(client) + `}`), nil
+}
+
+// Stateless is what every request of the stateless era says of who asks and in
+// which revision.
+func Stateless(ownVersion string) (Meta, error) {
+	client, err := clientInfo(ownVersion)
+	if err != nil {
+		return nil, err
+	}
+	return Meta(`{` + vendor + `protocolVersion":"` + answer.Stateless + `",` +
+		vendor + `clientInfo":` + string(client) + `,` + vendor + `clientCapabilities":{}}`), nil
+}
+
+// Discover is the params of server/discover.
+func (m Meta) Discover() []byte { return m.close([]byte("{")) }
+
+// Listen is the params of subscriptions/listen, for changes of tools.
+func (m Meta) Listen() []byte { return m.close([]byte(`{"notifications":{"toolsListChanged":true}`)) }
+
+// List is the params of tools/list; cursor is JSON text, nil for the first page.
+func (m Meta) List(cursor []byte) []byte {
+	params := []byte("{")
+	if cursor != nil {
+		params = append([]byte(`{"cursor":`), cursor...)
+	}
+	return m.close(params)
+}
+
+// Call is the params of tools/call. No arguments are an empty object (field
+// faults, FF16).
+func (m Meta) Call(tool string, args []byte) ([]byte, error) {
+	if len(args) == 0 {
+		args = []byte("{}")
+	}
+	if err := strictjson.Check(args, argumentLimits); err != nil {
+		return nil, err
+	}
+	if args = bytes.TrimSpace(args); args[0] != '{' {
+		return nil, fault.New(fault.InvalidArgs, "the arguments are not an object")
+	}
+	name, err := strictjson.Encode(tool)
+	if err != nil {
+		return nil, err
+	}
+	params := make([]byte, 0, len(args)+len(name)+len(m)+40)
+	params = append(append(params, `{"name":`...), name...)
+	params = append(append(params, `,"arguments":`...), args...)
+	return m.close(params), nil
+}
+
+var argumentLimits = strictjson.Limits{Bytes: bound.RequestBytes, Depth: bound.RequestDepth, Nodes: bound.RequestNodes}
+
+// close ends params, which are an object without its last brace.
+func (m Meta) close(params []byte) []byte {
+	if m == nil {
+		return append(params, '}')
+	}
+	if params[len(params)-1] != '{' {
+		params = append(params, ',')
+	}
+	return append(append(append(params, `"_meta":`...), m...), '}')
+}
