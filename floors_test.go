@@ -54,6 +54,9 @@ var nouns = map[string][]string{
 		"contract", "narrowing", "grant", "resource", "item", "consent", "confirmation",
 		"invocation", "audit", "projection", "authority", "view",
 	},
+	"sessions": {
+		"conversation", "transcript",
+	},
 }
 
 // ban is a package of the standard library, or one name of it, that a floor does

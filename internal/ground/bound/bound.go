@@ -8,6 +8,7 @@ package bound
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -64,4 +65,4 @@ func (r Row) Duration() time.Duration {
 }
 
 // Rows returns the whole table. The caller owns the slice.
-func Rows() []Row { return append([]Row(nil), poolRows...) }
+func Rows() []Row { return slices.Concat(poolRows, turnRows) }
