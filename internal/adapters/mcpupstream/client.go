@@ -5,15 +5,20 @@
 // Promised: a Call sends at most one tools/call message, ever, and says what
 // became of it by one invocation.Event; nothing is repeated. Arguments, results
 // and tool definitions pass as bytes. At most one process of an upstream exists
-// at any time, however many callers ask for it; a failed one is started again
-// only when somebody asks, and not before a growing pause is over. No
+// at any time, however many callers and apps ask for it; a failed one is started
+// again when somebody asks or, once it was asked for and KeepOpen was called, by
+// itself, and not before a growing pause is over. No
 // capability is declared, and of what an upstream asks only the ping is
 // answered. Whatever it sends, the memory that it costs is bounded by
-// bound.UpstreamLineBytes, and no caller waits beyond its deadline.
+// bound.UpstreamLineBytes, what it says unasked by bound.UpstreamChatter, and no
+// caller waits beyond its deadline.
 //
 // Not promised: an order between calls in flight, that an upstream reads a
 // cancellation, or anything about the meaning of a result; output schemas are
-// checked elsewhere.
+// checked elsewhere. Nor that apps are kept apart by their upstream: it is one
+// program that all of them share, as the owner configured it, and what it remembers
+// of one it may tell another. An owner who wants it twice imports it twice; each
+// entry has a process, tools and grants of its own (field faults, FF32, FF67).
 //
 // How lines are cut and read is in envelope and what an answer means in answer,
 // whatever it travelled on; one conversation over a pair of streams is in
@@ -71,6 +76,7 @@ type Client struct {
 	work    sync.WaitGroup
 	open    context.Context // ends with Close
 	shut    context.CancelFunc
+	news    chan struct{} // to the keeper, if there is one
 
 	mu        sync.Mutex
 	changed   func()
@@ -81,6 +87,7 @@ type Client struct {
 	previous  conversation // which must have vacated before the next begins
 	starts    int
 	failures  int // in a row
+	failedAt  time.Time
 	retryAt   time.Time
 	failure   *fault.Fault // the last one; its cause is for the owner
 }
@@ -121,7 +128,7 @@ func conversing(name, version string) *Client {
 	if version == "" {
 		version = "unreleased"
 	}
-	c := &Client{name: name, version: version}
+	c := &Client{name: name, version: version, news: make(chan struct{}, 1)}
 	c.open, c.shut = context.WithCancel(context.Background())
 	return c
 }
@@ -194,7 +201,7 @@ func (c *Client) look() {
 
 // fail begins a pause; the lock is held.
 func (c *Client) fail(at time.Time, f *fault.Fault) {
-	c.failure = f
+	c.failure, c.failedAt = f, at
 	c.retryAt = at.Add(min(longestPause, firstPause<<min(c.failures, 10)))
 	c.failures++
 }
@@ -272,6 +279,7 @@ func (c *Client) attempt() (a *attempt, fresh bool, err error) {
 	c.starting = a
 	c.starts++
 	c.work.Go(func() { c.start(a, previous) })
+	c.tellKeeper()
 	return a, true, nil
 }
 

@@ -25,6 +25,8 @@ type conversation interface {
 	call(ctx context.Context, tool string, args []byte, late func(invocation.Event)) invocation.Event
 	// alive reports whether another call may go out on it.
 	alive() bool
+	// over is closed when that ends.
+	over() <-chan struct{}
 	// end makes it unusable; only the first reason counts.
 	end(why string)
 	// demise is why and when it ended, once it is not alive.
@@ -41,6 +43,8 @@ type vitals struct {
 }
 
 func (s *session) vacated() <-chan struct{} { return s.ended }
+
+func (s *session) over() <-chan struct{} { return s.gone }
 
 func (s *session) words() string { return strings.TrimSpace(s.link.stderr()) }
 

@@ -46,6 +46,7 @@ func (f *Fleet) Use(adapter id.Adapter, name string, spec childprocess.Spec) {
 	c := NewStdio(name, spec, Options{Version: f.version})
 	c.OnChanged(func() { f.hear.Changed(adapter) })
 	c.OnOpened(func(ctx context.Context, l Listing) error { return f.hear.Opened(ctx, adapter, l) })
+	c.KeepOpen()
 	f.clients[adapter] = c
 }
 

@@ -83,6 +83,7 @@ func (s *session) skip(lines *envelope.Lines) error {
 	}
 	if !told {
 		s.countNoise()
+		s.unasked(sieve.Size())
 	}
 	return err
 }
@@ -116,6 +117,7 @@ func (s *session) take(line []byte) {
 	if s.batches.Load() && bytes.HasPrefix(bytes.TrimSpace(line), []byte("[")) {
 		if strictjson.Check(line, strictjson.Limits{}) != nil {
 			s.countNoise()
+			s.unasked(len(line))
 			return
 		}
 		envelope.Items(line, func(item []byte) bool {
@@ -135,6 +137,7 @@ func (s *session) takeMessage(line []byte) {
 		k, asked := s.kindOf(id)
 		if !ok || !asked {
 			s.deliver(0, answer.Answer{}) // counted as a stray
+			s.unasked(len(line))
 			return
 		}
 		if k == answer.Call {
@@ -144,6 +147,7 @@ func (s *session) takeMessage(line []byte) {
 			}
 		}
 		s.deliver(id, answer.Read(k, m))
+		return
 	case m.Method == nil || m.Check(answer.Question.Limits()) != nil:
 		s.countNoise()
 	case m.ID != nil:
@@ -154,6 +158,7 @@ func (s *session) takeMessage(line []byte) {
 		default: // told already, not yet taken
 		}
 	}
+	s.unasked(len(line))
 }
 
 func (s *session) kindOf(id int64) (answer.Kind, bool) {

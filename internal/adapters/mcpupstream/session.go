@@ -51,10 +51,11 @@ type session struct {
 	endedAt time.Time
 	next    int64
 	waiting map[int64]*waiter
-	big     int     // waiters whose reply may be as long as a line
-	left    []int64 // waiters that nobody waits for, oldest first
-	noise   int64   // lines that are no message
-	strays  int64   // answers to nothing that was asked
+	big     int       // waiters whose reply may be as long as a line
+	left    []int64   // waiters that nobody waits for, oldest first
+	noise   int64     // lines that are no message
+	strays  int64     // answers to nothing that was asked
+	chatter time.Time // until when what was said unasked is paid for
 }
 
 // waiter is one request without an answer.
@@ -125,6 +126,28 @@ func (s *session) reason() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.why
+}
+
+// chatterAtOnce is how far an upstream may be ahead of bound.UpstreamChatter.
+const chatterAtOnce = 10 * time.Second
+
+// unasked accounts for a line of so many bytes that answers nothing. An upstream
+// that says more than bound.UpstreamChatter loses its connection, since reading it
+// would keep the host busy for as long as it likes.
+func (s *session) unasked(size int) {
+	const piece = 4 << 10
+	cost := time.Second / time.Duration(bound.UpstreamChatter.Max) * time.Duration(1+size/piece)
+	now := time.Now()
+	s.mu.Lock()
+	if s.chatter.Before(now) {
+		s.chatter = now
+	}
+	s.chatter = s.chatter.Add(cost)
+	over := s.chatter.Sub(now) > chatterAtOnce
+	s.mu.Unlock()
+	if over {
+		s.end("the upstream says more than it is asked for: " + bound.UpstreamChatter.Exceeded().Text)
+	}
 }
 
 // errand runs work that outlives its caller but not the session; the lock is

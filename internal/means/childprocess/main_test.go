@@ -49,6 +49,13 @@ var programs = map[string]func(args []string) int{
 		io.Copy(os.Stdout, os.Stdin)
 		return 0
 	},
+	"scream": func([]string) int {
+		for piece := []byte(strings.Repeat("aah\n", 4<<10)); ; {
+			if _, err := os.Stderr.Write(piece); err != nil {
+				return 0
+			}
+		}
+	},
 	"env": func([]string) int {
 		fmt.Println(strings.Join(os.Environ(), "\n"))
 		return 0

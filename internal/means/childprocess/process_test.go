@@ -3,6 +3,7 @@ package childprocess
 import (
 	"errors"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -120,6 +122,23 @@ func TestCommandSeesOnlyItsOwnEnvironment(t *testing.T) {
 	}
 }
 
+// A PATH in an entry is where its command is looked up, and wins over the host's.
+func TestTheConfiguredPathFindsTheCommand(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "only-here"), []byte("#!/bin/sh\necho \"$PATH\"\n"), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	p, err := Start(Spec{Command: "only-here", Env: append(BaseEnv(), "PATH="+folder)}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Stop()
+	if out, _ := io.ReadAll(p.Stdout()); string(out) != folder+"\n" {
+		t.Errorf("PATH %q", out)
+	}
+}
+
 func TestNoEnvironmentMeansNone(t *testing.T) {
 	t.Parallel()
 	p, err := Start(Spec{Command: os.Args[0], Args: []string{"env"}}, Options{})
@@ -178,6 +197,45 @@ func TestStderrTailIsBoundedAndPrintable(t *testing.T) {
 	got := p.StderrTail()
 	if len(got) != bound.StderrBytes.Int() || !strings.HasSuffix(got, "line 99998\nline 99999\n") {
 		t.Errorf("%d bytes, end %q", len(got), got[max(0, len(got)-30):])
+	}
+}
+
+// A command that screams waits for its own pipe: what is read of it is paced, once
+// a second's worth has come at once.
+func TestStderrIsReadAtAPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		from, to := net.Pipe()
+		var words tail
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			words.collect(from)
+		}()
+		began, said := time.Now(), 0
+		for piece := make([]byte, 64<<10); time.Since(began) < time.Minute; {
+			n, err := to.Write(piece)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said += n
+		}
+		to.Close()
+		<-read
+		if rate := bound.StderrRate.Int(); said < 59*rate || said > 63*rate {
+			t.Errorf("%d bytes were read in a minute", said)
+		}
+	})
+}
+
+// And it ends as fast as others.
+func TestAScreamingCommandEnds(t *testing.T) {
+	t.Parallel()
+	p := start(t, "scream")
+	waitFor(t, 10*time.Second, "its words are kept", func() bool { return len(p.StderrTail()) == bound.StderrBytes.Int() })
+	began := time.Now()
+	p.Stop()
+	if took := time.Since(began); took > bound.StopGrace.Duration()+2*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }
 

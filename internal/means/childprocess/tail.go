@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -18,14 +19,25 @@ type tail struct {
 	kept []byte
 }
 
-// collect reads until the end or an error.
+// collect reads until the end or an error, at bound.StderrRate once a second's
+// worth has come at once, so that a command that floods its standard error waits
+// for its own pipe instead of keeping the host busy.
 func (t *tail) collect(from io.Reader) {
-	buf := make([]byte, 4<<10)
+	const atOnce = time.Second
+	buf, due := make([]byte, 4<<10), time.Now()
 	for {
 		n, err := from.Read(buf)
 		t.add(buf[:n])
 		if err != nil {
 			return
+		}
+		now := time.Now()
+		if due.Before(now) {
+			due = now
+		}
+		due = due.Add(time.Duration(n) * time.Second / time.Duration(bound.StderrRate.Max))
+		if ahead := due.Sub(now) - atOnce; ahead > 0 {
+			time.Sleep(ahead) // at most the time of one buffer
 		}
 	}
 }

@@ -1,0 +1,66 @@
+package mcpupstream
+
+import (
+	"time"
+
+	"github.com/stewardhost/steward/internal/ground/bound"
+)
+
+// KeepOpen has the client start its upstream again by itself whenever it has ended
+// or could not be started, once somebody has asked for it: after the same growing
+// pause that callers are told, and after bound.ReopenEagerly failures in a row each
+// bound.RelistEvery. So the next caller seldom waits, and what the upstream offers
+// now is looked at even where nobody calls (field faults, FF21, FF28, FF30). Call it
+// once, before the first Open; it ends with Close.
+func (c *Client) KeepOpen() { c.work.Go(c.keep) }
+
+func (c *Client) keep() {
+	for {
+		pause := time.NewTimer(longestPause)
+		over, until := c.standing()
+		if until >= 0 {
+			pause.Reset(until)
+		} else {
+			pause.Stop()
+		}
+		select {
+		case <-c.open.Done():
+			pause.Stop()
+			return
+		case <-over:
+		case <-c.news:
+		case <-pause.C:
+			_, _, _ = c.attempt() // how it goes is seen in the next round
+		}
+		pause.Stop()
+	}
+}
+
+// standing tells what the keeper waits for: the end of a session or of a start, or
+// else the time until the next start, negative where nobody has asked yet.
+func (c *Client) standing() (over <-chan struct{}, until time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.look()
+	switch {
+	case c.session != nil:
+		return c.session.over(), -1
+	case c.starting != nil:
+		return c.starting.done, -1
+	case c.starts == 0:
+		return nil, -1
+	}
+	at := c.retryAt
+	if seldom := c.failedAt.Add(bound.RelistEvery.Duration()); c.failures > bound.ReopenEagerly.Int() && seldom.After(at) {
+		at = seldom
+	}
+	return nil, max(0, time.Until(at))
+}
+
+// tellKeeper says that a start began; one word is as good as many.
+func (c *Client) tellKeeper() {
+	select {
+	case c.news <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,138 @@
+package mcpupstream
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/ground/bound"
+)
+
+// FF21, FF28, FF30: an upstream that was asked for once comes back by itself, after
+// growing pauses, and seldom where it fails again and again; one that nobody asked
+// for is not started.
+func TestAnUpstreamIsKeptOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var began []time.Time
+		up := false
+		r := onPipes(t, script{initialize: func(u *upstream, m request) int {
+			began = append(began, time.Now())
+			if up {
+				return u.result(m, greetingJSON)
+			}
+			return 4
+		}, every: func(*upstream, request) int { return 3 }})
+		r.KeepOpen()
+		<-time.After(time.Hour)
+		if r.starts() != 0 {
+			t.Fatalf("%d starts before anybody asked", r.starts())
+		}
+		r.Open(t.Context())
+		<-time.After(25 * time.Minute)
+		var pauses []time.Duration
+		for i, at := range began[1:] {
+			pauses = append(pauses, at.Sub(began[i]))
+		}
+		const s = time.Second
+		want := []time.Duration{s / 2, s, 2 * s, 4 * s, 8 * s, 16 * s, 30 * s, 30 * s, 300 * s, 300 * s, 300 * s, 300 * s}
+		if diff := cmp.Diff(want, pauses); diff != "" {
+			t.Errorf("pauses (-want +got):\n%s", diff)
+		}
+		if got := r.Status(); got.State != Failed || got.Reason != "the upstream is not running: exit code 4: last words" {
+			t.Errorf("while it is down: %+v", got)
+		}
+
+		up = true
+		<-time.After(bound.RelistEvery.Duration())
+		if !r.Ready() {
+			t.Fatal("it did not come back by itself")
+		}
+		if got := r.Call(t.Context(), "tool", nil, nil); got.Kind != invocation.Broken {
+			t.Errorf("event %+v", got)
+		}
+		<-time.After(firstPause)
+		synctest.Wait()
+		if !r.Ready() {
+			t.Error("it did not come back after a call that ended it")
+		}
+		r.Close()
+		if n := r.starts(); n != len(began) {
+			t.Errorf("%d starts", n)
+		}
+	})
+}
+
+// floods are upstreams that answer a call and never stop to say what nobody asked.
+var floods = map[string]string{
+	"strays":        `{"jsonrpc":"2.0","id":99,"result":{}}` + "\n",
+	"noise":         "working\n",
+	"notifications": `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n",
+	"questions":     `{"jsonrpc":"2.0","id":"q","method":"ping"}` + "\n",
+	"large strays":  `{"jsonrpc":"2.0","id":99,"result":"` + strings.Repeat("x", 100<<10) + `"}` + "\n",
+	"long lines":    strings.Repeat("x", 2<<20) + "\n",
+}
+
+// An upstream that never stops talking is cut off, whatever it says, and its
+// neighbour is not: what may come at once, and each second, has a bound.
+func TestAnUpstreamThatNeverStopsTalkingIsCutOff(t *testing.T) {
+	for name, line := range floods {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				said := 0
+				r := onPipes(t, script{every: func(u *upstream, m request) int {
+					u.result(m, okJSON)
+					go io.Copy(io.Discard, u.in)
+					for {
+						if _, err := io.WriteString(u.out, line); err != nil {
+							return 0
+						}
+						said += 1 + len(line)/(4<<10)
+					}
+				}})
+				if err := r.Open(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if got := r.Call(t.Context(), "tool", nil, nil); got.Kind != invocation.Answered {
+					t.Errorf("event %+v", got)
+				}
+				synctest.Wait()
+				want := "the upstream is not running: the upstream says more than it is asked for: upstream_chatter_each_second is limited to 1000: last words"
+				if got := r.Status(); got.State != Failed || got.Reason != want {
+					t.Errorf("status %+v", got)
+				}
+				r.Close()
+				if most := 10 * bound.UpstreamChatter.Int(); said < most || said > most+2000 {
+					t.Errorf("it was cut off after %d", said)
+				}
+			})
+		})
+	}
+}
+
+func TestAnUpstreamMayTalkWithinItsBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := onPipes(t, script{every: func(u *upstream, m request) int {
+			for range 60 {
+				for range bound.UpstreamChatter.Int() {
+					u.say("working\n")
+				}
+				<-time.After(time.Second)
+			}
+			return u.result(m, okJSON)
+		}})
+		if err := r.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.Call(t.Context(), "tool", nil, nil)
+		<-time.After(time.Minute)
+		if !r.Ready() {
+			t.Errorf("status %+v", r.Status())
+		}
+		r.Close()
+	})
+}
