@@ -56,6 +56,7 @@ var nouns = map[string][]string{
 	},
 	"sessions": {
 		"conversation", "transcript",
+		"turn", "operation", "control", "registry", "manifest", "executor", "callback", "evidence",
 	},
 }
 

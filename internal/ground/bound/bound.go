@@ -65,4 +65,6 @@ func (r Row) Duration() time.Duration {
 }
 
 // Rows returns the whole table. The caller owns the slice.
-func Rows() []Row { return slices.Concat(poolRows, turnRows, upstreamRows) }
+func Rows() []Row {
+	return slices.Concat(poolRows, turnRows, upstreamRows, daemonRows, profileRows)
+}

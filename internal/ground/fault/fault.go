@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 )
 
 // Code names one row of the table; it is the code on every wire.
@@ -40,13 +41,15 @@ type Row struct {
 
 // Rows returns the whole table, in the order of the documents. The caller owns
 // the slice.
-func Rows() []Row { return append([]Row(nil), poolRows...) }
+func Rows() []Row { return slices.Concat(poolRows, sessionRows) }
 
 // Lookup returns the row of a code, or the row of Internal and false.
 func Lookup(code Code) (Row, bool) {
-	for _, row := range poolRows {
-		if row.Code == code {
-			return row, true
+	for _, table := range [][]Row{poolRows, sessionRows} {
+		for _, row := range table {
+			if row.Code == code {
+				return row, true
+			}
 		}
 	}
 	return internalRow, false

@@ -60,7 +60,7 @@ const (
 	nextStatus = "steward status"
 )
 
-// outcomes has a row for every code of the fault table.
+// outcomes has a row for every code of the pool.
 var outcomes = map[fault.Code]outcome{
 	fault.InvalidRequest:       {Usage, theHelp},
 	fault.Unauthenticated:      {Failed, "steward apps add NAME"},
@@ -108,7 +108,7 @@ func Of(err error, h Hints) *Trouble {
 
 // ofFault reads the row of a fault's code.
 func ofFault(f *fault.Fault, h Hints) *Trouble {
-	o := outcomes[f.Row().Code]
+	o := outcomeOf(f.Row().Code)
 	t := &Trouble{o.exit, fmt.Sprintf("%s (%s)", f.Text, f.Code), o.next}
 	switch o.next {
 	case theList:

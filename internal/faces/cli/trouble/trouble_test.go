@@ -23,6 +23,11 @@ func TestEveryCodeHasAnExitAndANextStep(t *testing.T) {
 		"not_found": 12, "tx_in_progress": 10, "conflict": 1, "tx_expired": 1, "precondition_failed": 1, "too_large": 1,
 		"invalid_args": 1, "tx_mismatch": 1, "precondition_required": 1, "rate_limited": 10, "budget_exhausted": 10,
 		"internal": 1, "unsupported": 1, "upstream_failed": 1, "unavailable": 10, "indeterminate": 11,
+		"malformed_record": 1, "record_too_large": 1, "invalid_envelope": 1, "unsupported_version": 1, "not_initialized": 1,
+		"already_initialized": 1, "stale_connection": 1, "duplicate_request": 1, "unknown_method": 1, "unsupported_capability": 1,
+		"invalid_payload": 1, "operation_already_known": 1, "unknown_session": 12, "session_busy": 10, "stale_control": 1,
+		"resource_not_found": 12, "unknown_turn": 12, "configuration_busy": 10, "limit_exceeded": 1, "persistence_failed": 10,
+		"shutting_down": 10, "internal_error": 1,
 	}
 	got := map[fault.Code]int{}
 	for _, row := range fault.Rows() {
