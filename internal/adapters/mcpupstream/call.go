@@ -21,11 +21,24 @@ import (
 //	  ├───── deadline ──> notice ──────────> TimedOut          (late answer kept)
 //	  └───── cancelled ─> notice ─> grace ─> answer, Cancelled (late answer kept)
 func (s *session) call(ctx context.Context, tool string, args []byte, late func(invocation.Event)) invocation.Event {
-	params, err := s.meta.Call(tool, args)
+	return s.callReporting(ctx, tool, args, late, nil)
+}
+
+// callReporting is call; it tells how far it is, where progress is not nil.
+func (s *session) callReporting(ctx context.Context, tool string, args []byte, late func(invocation.Event), progress func(invocation.Progress)) invocation.Event {
+	id, w := s.expect(answer.Call, late)
+	meta := s.meta
+	if progress != nil {
+		meta = meta.Reporting(id)
+		s.mu.Lock()
+		w.progress = progress
+		s.mu.Unlock()
+	}
+	params, err := meta.Call(tool, args)
 	if err != nil {
+		s.forget(id)
 		return unreached(plain(err).Error())
 	}
-	id, w := s.expect(answer.Call, late)
 	n, err := s.write(ctx, envelope.Request(id, "tools/call", params))
 	if err != nil {
 		s.forget(id)

@@ -403,12 +403,22 @@ func (c *Client) List(ctx context.Context) (Listing, error) {
 // Close waits for it. Without a deadline of its own, ctx gets
 // bound.CallDeadline.
 func (c *Client) Call(ctx context.Context, tool string, args []byte, late func(invocation.Event)) invocation.Event {
+	return c.CallReporting(ctx, tool, args, late, nil)
+}
+
+// CallReporting is Call, and has the upstream tell how far it is. progress, if not
+// nil, is called for each thing that the upstream says, on the goroutine that reads
+// from it, so it must not wait; and not after the call has its answer.
+func (c *Client) CallReporting(ctx context.Context, tool string, args []byte, late func(invocation.Event), progress func(invocation.Progress)) invocation.Event {
 	s, f := c.live()
 	if f != nil {
 		return unreached(f.Text)
 	}
 	ctx, cancel := withDeadline(ctx, bound.CallDeadline)
 	defer cancel()
+	if r, ok := s.(reporting); ok && progress != nil {
+		return r.callReporting(ctx, tool, args, late, progress)
+	}
 	return s.call(ctx, tool, args, late)
 }
 

@@ -36,6 +36,12 @@ type conversation interface {
 	vitals() vitals
 }
 
+// reporting is what a conversation can do beside: tell how far a call is, on the
+// goroutine that reads, and only while the call is waited for.
+type reporting interface {
+	callReporting(ctx context.Context, tool string, args []byte, late func(invocation.Event), progress func(invocation.Progress)) invocation.Event
+}
+
 // vitals are what views show of a conversation.
 type vitals struct {
 	pid           int // of a local process, else zero

@@ -152,6 +152,8 @@ func (s *session) takeMessage(line []byte) {
 		s.countNoise()
 	case m.ID != nil:
 		s.takeRequest(m)
+	case string(m.Method) == `"notifications/progress"`:
+		s.takeProgress(m.Params)
 	case string(m.Method) == `"notifications/tools/list_changed"`:
 		select {
 		case s.changes <- struct{}{}:
@@ -159,6 +161,17 @@ func (s *session) takeMessage(line []byte) {
 		}
 	}
 	s.unasked(len(line))
+}
+
+// takeProgress tells whoever waits for the call how far it is. Under the lock, so
+// that nothing is told once the wait is over.
+func (s *session) takeProgress(params []byte) {
+	request, p, ok := answer.Progress(params)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.waiting[request]; ok && w != nil && w.progress != nil && w.leftAt.IsZero() {
+		w.progress(p)
+	}
 }
 
 func (s *session) kindOf(id int64) (answer.Kind, bool) {

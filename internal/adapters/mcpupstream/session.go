@@ -60,10 +60,11 @@ type session struct {
 
 // waiter is one request without an answer.
 type waiter struct {
-	kind   answer.Kind
-	answer chan answer.Answer     // room for one
-	late   func(invocation.Event) // may be nil
-	leftAt time.Time              // zero while somebody waits
+	kind     answer.Kind
+	answer   chan answer.Answer     // room for one
+	late     func(invocation.Event) // may be nil
+	leftAt   time.Time              // zero while somebody waits
+	progress func(invocation.Progress)
 }
 
 // Bounds of a session that no document names.

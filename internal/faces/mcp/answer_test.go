@@ -194,11 +194,12 @@ func TestWhatACallMayCarry(t *testing.T) {
 		{"an empty object", `"name":"TOOL","arguments":{}`, &dispatch.Request{Args: []byte("{}")}},
 		{"a tx", `"name":"TOOL","_meta":{"io.github.stewardhost/tx":"` + someTx + `"}`, &dispatch.Request{Tx: tx}},
 		{"an ack", `"name":"TOOL","_meta":{"io.github.stewardhost/ack":"` + someTx + `"}`, &dispatch.Request{Ack: tx}},
-		{"metadata of others", `"name":"TOOL","_meta":{"progressToken":1,"a/b":{"c":[]}},"task":{"ttl":1}`, &dispatch.Request{}},
+		{"metadata of others", `"name":"TOOL","_meta":{"a/b":{"c":[]}},"task":{"ttl":1}`, &dispatch.Request{}},
 		{"null arguments", `"name":"TOOL","arguments":null`, nil},
 		{"a list of arguments", `"name":"TOOL","arguments":[]`, nil},
 		{"a tx that is none", `"name":"TOOL","_meta":{"io.github.stewardhost/tx":"tx_1"}`, nil},
 		{"a tx that is a number", `"name":"TOOL","_meta":{"io.github.stewardhost/tx":1}`, nil},
+		{"a progress token that is none", `"name":"TOOL","_meta":{"progressToken":1.5}`, nil},
 		{"an id of another kind", `"name":"TOOL","_meta":{"io.github.stewardhost/tx":"inv_0000000000000000000000000a"}`, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

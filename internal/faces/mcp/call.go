@@ -10,6 +10,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
 	"github.com/stewardhost/steward/internal/service/dispatch"
 )
 
@@ -39,12 +40,17 @@ func (x *exchange) callTool(p frame.Params) {
 		return
 	}
 	defer x.door.vacate(x.app)
+	token, bad := progressToken(p)
+	if bad != nil {
+		x.deny(bad)
+		return
+	}
 	ctx, part, bad := x.cancellable()
 	if bad != nil {
 		x.deny(bad)
 		return
 	}
-	answer := x.door.ports.Call(ctx, x.caller, req)
+	answer := x.run(ctx, req, token)
 	part()
 	note(x.w, "tx", answer.Tx.String())
 	note(x.w, "invocation", answer.Invocation.String())
@@ -56,6 +62,16 @@ func (x *exchange) callTool(p frame.Params) {
 	default:
 		x.tell(t, answer)
 	}
+}
+
+// run makes the call, and tells how far it is where the client asks for that.
+func (x *exchange) run(ctx context.Context, req dispatch.Request, token strictjson.Raw) invocation.Answer {
+	if token != nil {
+		x.reporter = x.report(token)
+		req.Progress = x.reporter.hear
+		defer x.reporter.halt()
+	}
+	return x.door.ports.Call(ctx, x.caller, req)
 }
 
 // readCall reads the frame.Params. What a client sends in _meta goes no further

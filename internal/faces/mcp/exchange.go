@@ -43,6 +43,8 @@ type exchange struct {
 	app    *app
 	seat   *seat // of a legacy request, once its session is known
 	msg    frame.Message
+
+	reporter *reporter // of a call whose client wants to be told how far it is
 }
 
 // post answers one message.
@@ -199,6 +201,10 @@ func (x *exchange) write(status int, parts ...[]byte) {
 	size := 0
 	for _, p := range parts {
 		size += len(p)
+	}
+	if x.streams() {
+		x.reporter.event(bytes.Join(parts, nil))
+		return
 	}
 	h := x.w.Header()
 	h.Set("Content-Type", "application/json")

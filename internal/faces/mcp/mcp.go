@@ -9,7 +9,9 @@
 // an answer says whether the call may have happened; a session belongs to one
 // owner and client; after a change that Changed tells of, the callers concerned
 // and nobody else are told while Run runs, and an app that is cut off loses its
-// sessions and streams. It does not promise that a client asks for its list
+// sessions and streams; a caller that gives a progress token is told under it how
+// far its own call is; an open stream is never silent for longer than
+// bound.MCPKeepAlive. It does not promise that a client asks for its list
 // again, and it offers neither prompts nor resources.
 //
 // The revision in the MCP-Protocol-Version header picks the era. The lists and

@@ -112,14 +112,14 @@ func TestStreamsAndCallsTakeTheirTime(t *testing.T) {
 			defer resp.Body.Close()
 			streams = append(streams, bufio.NewReader(resp.Body))
 		}
-		<-time.After(time.Hour)
-		h.grant(c, imported(c, "second"))
-		changed := time.Now()
-		door.Changed(c.Owner, c.Client)
 		told := make(chan bool, len(streams))
 		for _, s := range streams {
 			go func() { told <- untilChanged(s) }() // a pipe holds nothing, so both read at once
 		}
+		<-time.After(time.Hour)
+		h.grant(c, imported(c, "second"))
+		changed := time.Now()
+		door.Changed(c.Owner, c.Client)
 		for range streams {
 			if !<-told {
 				t.Error("a stream ended within an hour")

@@ -20,6 +20,8 @@ type execution struct {
 	def    definition
 	row    invocation.Row
 	args   []byte
+
+	progress func(invocation.Progress)
 }
 
 // wait makes the executor ready for a reserved row, marks the row and sends.
@@ -67,11 +69,19 @@ func (e *execution) send(ctx context.Context, exec Executor) invocation.Answer {
 	if err := failpoint.Hit(failpoint.Marked); err != nil {
 		return e.settle(ctx, invocation.Event{Kind: invocation.Broken, Detail: err.Error()})
 	}
-	ev := exec.Call(ctx, e.def.Method.Binding.Tool, e.args, e.settleLate)
+	ev := e.call(ctx, exec)
 	if err := failpoint.Hit(failpoint.AnswerRead); err != nil {
 		ev = invocation.Event{Kind: invocation.Broken, Detail: err.Error()}
 	}
 	return e.settle(ctx, ev)
+}
+
+func (e *execution) call(ctx context.Context, exec Executor) invocation.Event {
+	tool := e.def.Method.Binding.Tool
+	if r, ok := exec.(Reporter); ok && e.progress != nil {
+		return r.CallReporting(ctx, tool, e.args, e.settleLate, e.progress)
+	}
+	return exec.Call(ctx, tool, e.args, e.settleLate)
 }
 
 // settlePanic keeps a broken invariant of ours from leaving a row open in a

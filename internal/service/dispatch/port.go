@@ -60,6 +60,12 @@ type Executor interface {
 	Call(ctx context.Context, tool string, args []byte, late func(invocation.Event)) invocation.Event
 }
 
+// Reporter is an Executor that can also tell how far a call is: progress is called
+// while CallReporting runs, and must not wait.
+type Reporter interface {
+	CallReporting(ctx context.Context, tool string, args []byte, late func(invocation.Event), progress func(invocation.Progress)) invocation.Event
+}
+
 // FindExecutor gives the executor of an adapter, false if there is none.
 type FindExecutor func(id.Adapter) (Executor, bool)
 
@@ -74,6 +80,7 @@ type Request struct {
 	Deadline time.Duration
 	Ack      id.Tx
 	Confirm  id.Confirmation
+	Progress func(invocation.Progress) // told how far the call is, where the executor tells; must not wait; may be nil
 }
 
 // Port executes calls.
@@ -167,7 +174,7 @@ func (p *Port) try(ctx context.Context, caller authority.Caller, r Request) (inv
 		answer.Replayed = true
 		return answer, nil
 	}
-	e := execution{p, caller, def, ch.Row, args}
+	e := execution{p, caller, def, ch.Row, args, r.Progress}
 	// One clock for all of it: the deadline is set once and a changed wall clock
 	// does not move it.
 	ctx, cancel := context.WithTimeout(ctx, c.Deadline)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/envelope"
@@ -89,6 +90,31 @@ func FuzzPage(f *testing.F) {
 		}
 		if more := page.NextCursor != nil && *page.NextCursor != ""; more != (cursor != nil) {
 			t.Fatalf("cursor %q of %s", cursor, result)
+		}
+	})
+}
+
+// Whatever the params are: what is passed on is part of them, and a number is one.
+func FuzzProgress(f *testing.F) {
+	for _, seed := range []string{`{"progressToken":1,"progress":0.5,"total":1,"message":"m"}`, `{"progress":-1e3,"progressToken":12}`,
+		`{"progressToken":"1","progress":1}`, `{"progressToken":1,"progress":"1"}`, `{"progressToken":1,"progress":NaN}`, `{"progressToken":01,"progress":1}`, `[]`, ``} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, params []byte) {
+		request, p, ok := Progress(params)
+		if !ok {
+			if request != 0 || p.Done != nil || p.Total != nil || p.Message != nil {
+				t.Fatalf("%q: refused with %d %v", params, request, p)
+			}
+			return
+		}
+		for _, part := range [][]byte{p.Done, p.Total, p.Message} {
+			if !strings.Contains(string(params), string(part)) || len(part) > 1<<10 {
+				t.Fatalf("%q gives %q", params, part)
+			}
+		}
+		if request < 1 || strings.Trim(string(p.Done), "+-.eE0123456789") != "" || len(p.Done) == 0 {
+			t.Fatalf("%q gives %d %q", params, request, p.Done)
 		}
 	})
 }

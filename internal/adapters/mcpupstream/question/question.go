@@ -10,6 +10,7 @@ package question
 
 import (
 	"bytes"
+	"strconv"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
 	"github.com/stewardhost/steward/internal/ground/bound"
@@ -61,6 +62,16 @@ func (m Meta) List(cursor []byte) []byte {
 		params = append([]byte(`{"cursor":`), cursor...)
 	}
 	return m.close(params)
+}
+
+// Reporting is a Meta that also asks to be told how far the request with this
+// number is.
+func (m Meta) Reporting(request int64) Meta {
+	token := strconv.AppendInt([]byte(`{"progressToken":`), request, 10)
+	if m == nil {
+		return append(token, '}')
+	}
+	return append(append(token, ','), m[1:]...)
 }
 
 // Call is the params of tools/call. No arguments are an empty object (field
