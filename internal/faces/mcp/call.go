@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/faces/mcp/feed"
 	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/faces/mcp/toolset"
 	"github.com/stewardhost/steward/internal/ground/bound"
@@ -67,11 +68,23 @@ func (x *exchange) callTool(p frame.Params) {
 // run makes the call, and tells how far it is where the client asks for that.
 func (x *exchange) run(ctx context.Context, req dispatch.Request, token strictjson.Raw) invocation.Answer {
 	if token != nil {
-		x.reporter = x.report(token)
-		req.Progress = x.reporter.hear
-		defer x.reporter.halt()
+		x.reporter = feed.Report(x.w, token)
+		req.Progress = x.reporter.Hear
+		defer x.reporter.Halt()
 	}
 	return x.door.ports.Call(ctx, x.caller, req)
+}
+
+// progressToken gives what the client wants to be told under, nil for not at all.
+func progressToken(p frame.Params) (strictjson.Raw, *frame.Problem) {
+	raw, given := p.Meta["progressToken"]
+	if !given {
+		return nil, nil
+	}
+	if _, ok := frame.ParseID(raw); !ok {
+		return nil, &frame.Problem{Code: frame.BadParams, Message: "a progress token is a string or an integer"}
+	}
+	return raw, nil
 }
 
 // readCall reads the frame.Params. What a client sends in _meta goes no further

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/faces/mcp/feed"
 	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -219,7 +220,7 @@ func (w *slowWriter) SetWriteDeadline(t time.Time) error { w.deadline = t; retur
 // A peer that stops reading has a limited time for each piece.
 func TestAStreamWaitsForItsPeerOnlySoLong(t *testing.T) {
 	w := &slowWriter{ResponseWriter: httptest.NewRecorder()}
-	s := &shield{ResponseWriter: w, control: http.NewResponseController(w)}
+	s := feed.Open(w, nil)
 	before := time.Now()
 	s.Write([]byte("x"))
 	if wait := w.deadline.Sub(before); wait <= 0 || wait > bound.MCPWrite.Duration()+time.Second {

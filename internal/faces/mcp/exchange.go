@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/faces/mcp/feed"
 	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/failpoint"
@@ -44,7 +45,7 @@ type exchange struct {
 	seat   *seat // of a legacy request, once its session is known
 	msg    frame.Message
 
-	reporter *reporter // of a call whose client wants to be told how far it is
+	reporter *feed.Reporter // of a call whose client wants to be told how far it is
 }
 
 // post answers one message.
@@ -152,7 +153,7 @@ func (x *exchange) lifecycle(p frame.Params) {
 	if x.era == frame.Modern {
 		handler = x.door.stateless
 	}
-	x.toSDK(x.r.Context(), handler, &shield{ResponseWriter: x.w})
+	x.toSDK(x.r.Context(), handler, feed.Guard(x.w))
 }
 
 // toSDK lets the SDK answer the message on behalf of the caller's own server.
@@ -202,8 +203,8 @@ func (x *exchange) write(status int, parts ...[]byte) {
 	for _, p := range parts {
 		size += len(p)
 	}
-	if x.streams() {
-		x.reporter.event(bytes.Join(parts, nil))
+	if x.reporter.Started() {
+		x.reporter.Event(bytes.Join(parts, nil))
 		return
 	}
 	h := x.w.Header()

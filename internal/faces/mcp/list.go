@@ -64,7 +64,7 @@ func (d *Door) serverMeta() []byte {
 // refuse answers an error of the store. A token that ended since the request was
 // let in is answered as at the entrance.
 func (x *exchange) refuse(err error) {
-	if fault.Is(err, fault.Unauthenticated) && !x.streams() {
+	if fault.Is(err, fault.Unauthenticated) && !x.reporter.Started() {
 		refuseEntry(x.w, x.r, err)
 		return
 	}

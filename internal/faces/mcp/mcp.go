@@ -39,6 +39,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/faces/mcp/feed"
 	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -107,7 +108,7 @@ func New(p Ports, opt Options) *Door {
 
 // ServeHTTP answers one request.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	private(w.Header())
+	feed.Private(w.Header())
 	caller, err := d.admit(r)
 	if err != nil {
 		refuseEntry(w, r, err)
@@ -169,12 +170,6 @@ func refuseEntry(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("WWW-Authenticate", challenge)
 	plain(w, http.StatusUnauthorized, f)
-}
-
-// private keeps every cache from holding or sharing an answer (threats, A58).
-func private(h http.Header) {
-	h.Set("Cache-Control", "private, no-store, no-transform")
-	h.Set("Vary", "Authorization")
 }
 
 func notAllowed(w http.ResponseWriter, methods string) {

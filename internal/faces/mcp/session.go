@@ -8,6 +8,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/stewardhost/steward/internal/faces/mcp/feed"
 	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -209,7 +210,7 @@ func (h *held) release(w http.ResponseWriter) {
 	for name, values := range h.header {
 		w.Header()[name] = values
 	}
-	private(w.Header())
+	feed.Private(w.Header())
 	w.WriteHeader(max(h.status, http.StatusOK))
 	_, _ = w.Write(h.body.Bytes()) // a client that is gone leaves its session to idle
 }

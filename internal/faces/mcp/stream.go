@@ -3,11 +3,10 @@ package mcp
 import (
 	"context"
 	"net/http"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/faces/mcp/feed"
 	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -55,15 +54,14 @@ func (x *exchange) hold(handler http.Handler, opened func() []byte) {
 	}
 	defer x.door.drop(x.app, s)
 	x.door.remember(ctx, x.app, x.caller)
-	w := &shield{ResponseWriter: x.w, control: http.NewResponseController(x.w), opened: opened}
+	w := feed.Open(x.w, opened)
 	over := make(chan struct{})
 	var beating sync.WaitGroup
-	beating.Go(func() { w.beat(over, cancel) })
+	beating.Go(func() { w.Beat(over, cancel) })
 	x.toSDK(ctx, handler, w)
 	close(over)
 	beating.Wait()
-	// The connection may serve other requests; a writer without deadlines has none.
-	_ = w.control.SetWriteDeadline(time.Time{})
+	w.Rest()
 }
 
 // changedEvent is what the SDK sends to a session whose list changed.
@@ -109,95 +107,4 @@ func (d *Door) drop(a *app, s *stream) {
 	delete(a.streams, s)
 	d.held--
 	d.mu.Unlock()
-}
-
-// shield stands between the SDK and a response: answers stay private, and a
-// peer that stops reading loses its stream instead of holding up those of the
-// same app. A stream carries a comment each bound.MCPKeepAlive, so that nobody on the way takes it for dead (field faults, FF48).
-//
-// The lock is held for each write; the SDK makes one of each event.
-type shield struct {
-	http.ResponseWriter
-	control *http.ResponseController // set for streams
-	opened  func() []byte            // see hold
-
-	mu     sync.Mutex
-	status int // zero before the header
-}
-
-// Unwrap lets the SDK set deadlines.
-func (s *shield) Unwrap() http.ResponseWriter { return s.ResponseWriter }
-
-// FlushError lets the SDK flush.
-func (s *shield) FlushError() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return http.NewResponseController(s.ResponseWriter).Flush()
-}
-
-// beat keeps a stream alive until it is over; one that takes nothing any more is
-// ended.
-func (s *shield) beat(over <-chan struct{}, end func()) {
-	tick := time.NewTicker(bound.MCPKeepAlive.Duration())
-	defer tick.Stop()
-	for {
-		select {
-		case <-over:
-			return
-		case <-tick.C:
-		}
-		if s.say(alive) != nil {
-			end()
-			return
-		}
-	}
-}
-
-// say writes a comment into a stream that has begun.
-func (s *shield) say(comment []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.status != http.StatusOK || !strings.HasPrefix(s.Header().Get("Content-Type"), "text/event-stream") {
-		return nil
-	}
-	_ = s.control.SetWriteDeadline(time.Now().Add(bound.MCPWrite.Duration()))
-	if _, err := s.ResponseWriter.Write(comment); err != nil {
-		return err
-	}
-	return s.control.Flush()
-}
-
-// WriteHeader replaces what the SDK says about caches.
-func (s *shield) WriteHeader(status int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.begin(status)
-}
-
-func (s *shield) begin(status int) {
-	s.status = status
-	private(s.Header())
-	s.ResponseWriter.WriteHeader(status)
-}
-
-// Write gives a stream's peer a limited time to take each piece.
-func (s *shield) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.status == 0 {
-		s.begin(http.StatusOK)
-	}
-	if s.control != nil {
-		// A writer without deadlines has nobody to wait for.
-		_ = s.control.SetWriteDeadline(time.Now().Add(bound.MCPWrite.Duration()))
-	}
-	n, err := s.ResponseWriter.Write(b)
-	if opened := s.opened; opened != nil && s.status == http.StatusOK {
-		// The SDK holds the stream's lock here, so nothing overtakes what is missed.
-		s.opened = nil
-		if _, err := s.ResponseWriter.Write(opened()); err != nil {
-			return n, err
-		}
-	}
-	return n, err
 }

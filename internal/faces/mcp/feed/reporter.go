@@ -1,4 +1,12 @@
-package mcp
+// Package feed writes responses that a client waits on: the answer to a call whose
+// client wants to be told how far it is, and streams of changes.
+//
+// It promises that what is written at once stays together, that a peer which takes
+// nothing loses its stream after bound.MCPWrite instead of holding anybody up, and
+// that a stream is never silent for longer than bound.MCPKeepAlive. It knows no
+// message but progress. A Stream may be used by several goroutines; of a Reporter,
+// only Hear.
+package feed
 
 import (
 	"bytes"
@@ -7,20 +15,19 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
-	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 )
 
-// reporter tells a client that waits for its call how far it is, under the token
+// Reporter tells a client that waits for its call how far it is, under the token
 // that the client gave, in both eras. The response becomes a stream of events with
 // the first thing that there is to tell, and ends with the answer; where there is
 // nothing, it stays one plain answer. What comes faster than bound.ProgressPause is
 // told as the newest of it, so that an upstream costs its caller no more than that.
 //
 // One lock guards what is newest; the response is the reporter's own goroutine's
-// until halt returns.
-type reporter struct {
+// until Halt returns.
+type Reporter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	token   strictjson.Raw
@@ -34,27 +41,15 @@ type reporter struct {
 	newest *invocation.Progress
 }
 
-// progressToken gives what the client wants to be told under, nil for not at all.
-func progressToken(p frame.Params) (strictjson.Raw, *frame.Problem) {
-	raw, given := p.Meta["progressToken"]
-	if !given {
-		return nil, nil
-	}
-	if _, ok := frame.ParseID(raw); !ok {
-		return nil, &frame.Problem{Code: frame.BadParams, Message: "a progress token is a string or an integer"}
-	}
-	return raw, nil
-}
-
-// report begins to tell of a call. halt ends it.
-func (x *exchange) report(token strictjson.Raw) *reporter {
-	r := &reporter{w: x.w, control: http.NewResponseController(x.w), token: token, news: make(chan struct{}, 1), over: make(chan struct{})}
+// Report begins to tell of a call under a token, which is JSON; Halt ends it.
+func Report(w http.ResponseWriter, token strictjson.Raw) *Reporter {
+	r := &Reporter{w: w, control: http.NewResponseController(w), token: token, news: make(chan struct{}, 1), over: make(chan struct{})}
 	r.running.Go(r.run)
 	return r
 }
 
-// hear takes what an executor says; it does not wait.
-func (r *reporter) hear(p invocation.Progress) {
+// Hear takes what an executor says; it does not wait.
+func (r *Reporter) Hear(p invocation.Progress) {
 	r.mu.Lock()
 	r.newest = &p
 	r.mu.Unlock()
@@ -64,14 +59,14 @@ func (r *reporter) hear(p invocation.Progress) {
 	}
 }
 
-// halt tells what is left to tell. After it, the response is the caller's again.
-func (r *reporter) halt() {
+// Halt tells what is left to tell. After it, the response is the caller's again.
+func (r *Reporter) Halt() {
 	close(r.over)
 	r.running.Wait()
 	r.tell()
 }
 
-func (r *reporter) run() {
+func (r *Reporter) run() {
 	beat := time.NewTicker(bound.MCPKeepAlive.Duration())
 	defer beat.Stop()
 	for {
@@ -95,7 +90,7 @@ func (r *reporter) run() {
 }
 
 // tell sends the newest progress, if there is any that was not sent.
-func (r *reporter) tell() {
+func (r *Reporter) tell() {
 	r.mu.Lock()
 	p := r.newest
 	r.newest = nil
@@ -112,12 +107,12 @@ func (r *reporter) tell() {
 			b = append(append(b, `,"`+part.name+`":`...), part.value...)
 		}
 	}
-	r.event(append(b, "}}"...))
+	r.Event(append(b, "}}"...))
 }
 
-// event sends one message. A line end can stand in JSON only as white space, but
+// Event sends one message. A line end can stand in JSON only as white space, but
 // here it would end the event's line.
-func (r *reporter) event(message []byte) {
+func (r *Reporter) Event(message []byte) {
 	line := bytes.NewBuffer(make([]byte, 0, len(message)+len(eventHead)+2))
 	line.WriteString(eventHead)
 	for _, c := range message {
@@ -136,7 +131,7 @@ const eventHead = "event: message\ndata: "
 var alive = []byte(": alive\n\n")
 
 // send gives the client a limited time to take a piece of its stream.
-func (r *reporter) send(piece []byte) {
+func (r *Reporter) send(piece []byte) {
 	if r.broken {
 		return
 	}
@@ -155,5 +150,6 @@ func (r *reporter) send(piece []byte) {
 	r.broken = err != nil
 }
 
-// streams reports whether the answer has to be an event, too.
-func (x *exchange) streams() bool { return x.reporter != nil && x.reporter.started }
+// Started reports whether the response has become a stream, so that the answer has
+// to be an Event, too. Call it after Halt.
+func (r *Reporter) Started() bool { return r != nil && r.started }
