@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/cli/copies"
 	"github.com/stewardhost/steward/internal/faces/demo"
 	"github.com/stewardhost/steward/internal/means/childprocess"
 )
@@ -26,6 +27,7 @@ func main() {
 			}
 			return demo.Run(ctx, demo.Options{Self: self, Out: out})
 		},
+		Keeper: copies.Keeper{Backup: backup, Restore: restore},
 		Hidden: map[string]func([]string) int{
 			childprocess.Verb: childprocess.Supervise,
 			"notes-server":    notesServer,

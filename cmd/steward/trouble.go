@@ -56,7 +56,7 @@ func whyNot(err error, folder string) error {
 	case errors.Is(err, vault.ErrUnsafe):
 		return trouble.New(trouble.Unsafe, what, "chmod 600 "+paper.Word(filepath.Join(folder, "keys", "root")))
 	case errors.Is(err, store.ErrOlder):
-		return trouble.New(trouble.Owner, what, "put the newest copy of "+paper.Word(folder)+" back, whole")
+		return trouble.New(trouble.Owner, what, "put the newest copy of "+paper.Word(folder)+" back, whole, or take a backup with steward restore FILE --replace")
 	case errors.Is(err, sqldb.ErrNewer):
 		return trouble.New(trouble.Failed, what, "run the newer steward that wrote it, or "+another)
 	case errors.Is(err, sqldb.ErrChanged):

@@ -23,11 +23,13 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/cli/copies"
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -52,6 +54,7 @@ func run(stdin io.Reader, stdout, stderr io.Writer) int {
 			fmt.Fprintln(out, "the demo ran")
 			return nil
 		},
+		Keeper: copies.Keeper{Backup: keep, Restore: putBack},
 		Hidden: map[string]func([]string) int{"hidden-verb": func(args []string) int {
 			fmt.Fprintln(stdout, args)
 			return 42
@@ -76,6 +79,27 @@ func up(_ context.Context, o cli.UpOptions) error {
 	}
 	o.Ready(cli.Doors{Listen: []string{"http://" + o.Listen}})
 	return nil
+}
+
+// keep copies nothing and tells what it was asked for.
+func keep(_ context.Context, o copies.BackupOptions) (copies.Backup, error) {
+	for done := range int64(5) {
+		o.Progress("copying", done, 4)
+	}
+	b := copies.Backup{File: o.To, Bytes: 4096, SHA256: "00ff", At: time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)}
+	if o.WithKey {
+		b.Key = o.To + ".key"
+	}
+	return b, nil
+}
+
+func putBack(_ context.Context, o copies.RestoreOptions) (copies.Restore, error) {
+	if !o.Replace {
+		return copies.Restore{}, trouble.New(trouble.Owner, "there is a store in "+o.Data, "steward restore FILE --replace")
+	}
+	o.Progress("checking the trail", 0, 0)
+	return copies.Restore{At: time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC), Node: "nod_00000000000000000000000001", Tokens: 2, Grants: 1,
+		Methods: 3, Indeterminate: 4, Trail: "row 7 of epoch 1: the row was changed", Replaced: o.Data + "/replaced"}, nil
 }
 
 // terminal is steward with all three streams on the controlling terminal, but

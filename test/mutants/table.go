@@ -50,6 +50,11 @@ var guards = []guard{
 	{"a dead process leaves a doubt", settleFile, "row.State, row.SettledAt = invocation.Indeterminate, now", "row.State, row.SettledAt = invocation.NotDispatched, now", of("TestADeadProcessesCallsAreClassified")},
 	{"a result against its schema", "internal/domain/pool/invocation/shape.go", "if !ok || !fits(structured, output) {", "if !ok {", []string{"./internal/domain/pool/invocation"}},
 
+	// A copy of an older time revives nothing.
+	{"a tx that is older than a restore", callFile, "if at.IsZero() || c.Minted ||", "if true || at.IsZero() || c.Minted ||", of("TestARestoredStoreRevivesNothing")},
+	{"what was not sent when a copy was made", settleFile, "func Restored(row invocation.Row, now time.Time) invocation.Row {\n\tif row.State.Settled() {", "func Restored(row invocation.Row, now time.Time) invocation.Row {\n\tif row.State.Settled() || row.State == invocation.NotDispatched {", authorityTests},
+	{"grants of a copy", "internal/adapters/store/holdings/restore.go", "SET state = 'needs_consent' WHERE state IN ('active', 'suspended')", "SET state = 'needs_consent' WHERE state IN ('suspended')", of("TestARestoredStoreRevivesNothing")},
+
 	// What is written is written, and what was changed is seen.
 	{"the calls of a dead process, before the doors", "cmd/steward/up.go", "recovery.Run(ctx, p.store.Recover, p.log)", "recovery.Run(ctx, func(context.Context) (view.Recovery, error) { return view.Recovery{}, nil }, p.log)",
 		[]string{"./test/crash", "-run", "TestEveryFaultPointTellsTheTruthAfterwards/FP4_kill"}},

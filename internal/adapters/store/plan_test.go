@@ -17,13 +17,18 @@ import (
 // scans lists the statements that walk a whole table or index, with the reason.
 // All others find each row by a key; a row that is not needed is a failure too.
 var scans = map[string]string{
-	"holdings.allEntries":  "once at start",
-	"journal.allChains":    "Verify walks everything",
-	"journal.countEntries": "Verify walks everything",
-	"journal.leftBehind":   "once at start, an index that holds unresolved rows only",
-	"ledger.lastTimes":     "once at start, an index that holds unresolved rows only",
-	"ledger.newestChain":   "once at start, the last row of the key",
-	"ledger.endEpochs":     "once at start, a row for each process that ever was",
+	"holdings.allEntries":       "once at start",
+	"holdings.countChanges":     "once in the life of a copy, a row for each owner",
+	"holdings.restoreGrants":    "once in the life of a copy",
+	"holdings.restoreMethods":   "once in the life of a copy",
+	"holdings.restoreQuestions": "once in the life of a copy",
+	"holdings.restoreTokens":    "once in the life of a copy",
+	"journal.allChains":         "Verify walks everything",
+	"journal.countEntries":      "Verify walks everything",
+	"journal.leftBehind":        "once at start, an index that holds unresolved rows only",
+	"ledger.lastTimes":          "once at start, an index that holds unresolved rows only",
+	"ledger.newestChain":        "once at start, the last row of the key",
+	"ledger.endEpochs":          "once at start, a row for each process that ever was",
 }
 
 // Every statement of the store's packages is planned on the finished schema, so

@@ -20,6 +20,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/stewardhost/steward/internal/faces/cli/copies"
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/outlet"
 )
@@ -34,6 +35,8 @@ type Host struct {
 	Up func(ctx context.Context, o UpOptions) error
 	// Demo does the main job on its own and tells on out what it did.
 	Demo func(ctx context.Context, out io.Writer) error
+	// Keeper copies stores and restores them.
+	Keeper copies.Keeper
 	// Hidden are verbs for the program's own child processes, by name. They get
 	// the words after the name and give the exit code; no help lists them.
 	Hidden map[string]func(args []string) int

@@ -107,7 +107,7 @@ func (x *exchange) readCall(p frame.Params) (name string, r dispatch.Request, ba
 		return "", r, bad
 	}
 	if r.Tx.IsZero() {
-		r.Tx = id.NewTx(x.door.now())
+		r.Tx, r.Minted = id.NewTx(x.door.now()), true
 	}
 	return name, r, nil
 }

@@ -73,6 +73,7 @@ type FindExecutor func(id.Adapter) (Executor, bool)
 // none; If is raw JSON or nil; a zero Deadline is the longest allowed.
 type Request struct {
 	Tx       id.Tx
+	Minted   bool // the door made the tx for this call
 	Ref      Reference
 	Contract digest.Digest
 	Args     []byte
@@ -206,7 +207,7 @@ func (p *Port) command(caller authority.Caller, r Request, def definition) (auth
 	t := def.Target
 	parts := digest.Join(t.Resource.String(), t.Contract, t.Method).Bytes(args).Bytes(condition)
 	c := authority.Call{
-		Caller: caller, Tx: r.Tx, Target: t, Contract: r.Contract,
+		Caller: caller, Tx: r.Tx, Minted: r.Minted, Target: t, Contract: r.Contract,
 		Request: parts.Sum(digest.Request), Input: parts.Sum(digest.Input), Args: args,
 		HasIf: len(condition) > 0, Ack: r.Ack, Confirm: r.Confirm, Deadline: deadline,
 		Node: p.node, Epoch: p.epoch, NewInvocation: id.New[id.Invocation](), NewConfirmation: id.New[id.Confirmation](),

@@ -103,7 +103,7 @@ func (j *Journal) resource(tx *sqldb.Tx, owner id.Owner, ref string) (id.Resourc
 // row would have.
 func (j *Journal) facts(tx *ledger.Tx, c authority.Call) (f authority.CallFacts, next int64, err error) {
 	s, err := j.memory.CallStanding(tx.Tx, c.Caller, c.Target, c.Tx, c.Input, tx.Now)
-	f = authority.CallFacts{Standing: s.Standing}
+	f = authority.CallFacts{Standing: s.Standing, Restored: j.ledger.Restored()}
 	if err == nil && s.Known {
 		f.Row, err = record.InvocationByTx(tx.Tx, c.Caller.Owner, c.Caller.Client, c.Tx)
 	}

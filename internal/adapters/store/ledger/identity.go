@@ -123,8 +123,8 @@ func (i identity) check(tx *Tx, last int64, used bool) error {
 }
 
 func older(why string) *fault.Fault {
-	return fault.Newf(fault.Unavailable, "%s; put the newest copy back, or remove the file node to go on as a new node, "+
-		"which may execute again what this one has forgotten", why).Because(ErrOlder)
+	return fault.Newf(fault.Unavailable, "%s; nothing that it has forgotten may be executed again, "+
+		"so put the newest one back, or make this one the store's with steward restore", why).Because(ErrOlder)
 }
 
 func noIdentity(err error) *fault.Fault {

@@ -36,6 +36,8 @@ type Ledger struct {
 	trail   *trail
 	notices *notices
 
+	restored time.Time // set before the ledger is shared
+
 	identity identity // as it is in the file
 }
 
@@ -43,7 +45,9 @@ const (
 	newestChain = "SELECT n.chain, n.started_at FROM nodes n ORDER BY n.chain DESC LIMIT 1"
 	lastEpoch   = "SELECT n.chain, n.epoch FROM nodes n WHERE n.node = $1 ORDER BY n.epoch DESC LIMIT 1"
 	endEpochs   = "UPDATE nodes SET ended_at = $1 WHERE ended_at = 0"
-	beginEpoch  = "INSERT INTO nodes (chain, node, epoch, started_at, ended_at) VALUES ($1, $2, $3, $4, 0)"
+	beginEpoch  = "INSERT INTO nodes (chain, node, epoch, started_at, ended_at, restored_at) VALUES ($1, $2, $3, $4, 0, 0)"
+	lastRestore = "SELECT COALESCE(MAX(n.restored_at), 0) FROM nodes n"
+	setRestored = "UPDATE nodes SET restored_at = $3 WHERE node = $1 AND epoch = $2"
 	lastTimes   = "SELECT COALESCE(MAX(i.reserved_at), 0), COALESCE(MAX(i.dispatched_at), 0) FROM invocations i " +
 		"WHERE i.state IN ('reserved', 'dispatching')"
 )
@@ -74,6 +78,13 @@ func Begin(ctx context.Context, db *sqldb.DB, path string, wall func() time.Time
 		last, err := lastOf(tx, node)
 		if err != nil {
 			return err
+		}
+		var restored int64
+		if _, err := tx.One(lastRestore, nil, &restored); err != nil {
+			return err
+		}
+		if restored > 0 {
+			l.restored = time.UnixMilli(restored).UTC()
 		}
 		if err := l.identity.check(tx, last.Epoch, newest > 0); err != nil {
 			return err
@@ -134,6 +145,21 @@ func (l *Ledger) Node() id.Node { return l.node }
 
 // Epoch counts the node's processes; it is this one's.
 func (l *Ledger) Epoch() int64 { return l.epoch }
+
+// Restored is when the store was last restored from a copy, zero for never. What a
+// client sent between the copy and then is not known here.
+func (l *Ledger) Restored() time.Time { return l.restored }
+
+// SetRestored notes that this process has restored the store, with a row of the
+// trail that tells of it. What is written later knows of it after the next Begin.
+func (tx *Tx) SetRestored(detail string) error {
+	l := tx.ledger
+	if _, err := tx.Exec(setRestored, l.node.String(), l.epoch, tx.Now.UnixMilli()); err != nil {
+		return err
+	}
+	_, err := tx.Audit(audit.Entry{Kind: audit.Restored, Subject: l.node.String(), Detail: detail})
+	return err
+}
 
 // DB gives the database, for its counts and its fence.
 func (l *Ledger) DB() *sqldb.DB { return l.db }

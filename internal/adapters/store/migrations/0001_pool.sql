@@ -3,13 +3,15 @@
 -- their text form, ids their text, secrets only as SHA-256.
 
 -- One row for each process that had the store open. Its chain numbers the rows of
--- its audit trail: entry = chain * 2^40 + seq.
+-- its audit trail: entry = chain * 2^40 + seq. Restored_at is set where the process
+-- was the one that restored the store.
 CREATE TABLE nodes (
   chain BIGINT NOT NULL,
   node TEXT NOT NULL,
   epoch BIGINT NOT NULL,
   started_at BIGINT NOT NULL,
   ended_at BIGINT NOT NULL,
+  restored_at BIGINT NOT NULL,
   PRIMARY KEY (chain)
 );
 CREATE UNIQUE INDEX nodes_by_epoch ON nodes (node, epoch);

@@ -35,6 +35,7 @@ const (
 	Imported    Kind = "imported"    // an upstream was listed into the pool
 	Drifted     Kind = "drifted"     // an upstream changed what was approved
 	Interrupted Kind = "interrupted" // a dead process left a call in doubt
+	Restored    Kind = "restored"    // the store is a copy of an older time; what was allowed there is not any more
 )
 
 // Entry is one row. Detail is short plain text of ours, never input of a caller

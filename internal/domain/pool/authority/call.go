@@ -24,6 +24,7 @@ type Call struct {
 	Input    digest.Digest // what the repeat guard and confirmations compare
 	Args     []byte        // canonical, for the owner's eyes when a confirmation is asked
 	HasIf    bool
+	Minted   bool            // the host itself made the tx for this call, so that nobody has sent it before
 	Ack      id.Tx           // the tx in doubt that the caller knows of, or zero
 	Confirm  id.Confirmation // the one that the caller was given, or zero
 	Deadline time.Duration   // from now; at most bound.CallDeadline
@@ -52,6 +53,10 @@ type CallFacts struct {
 	Confirmations []confirmation.Row
 	OpenQuestions int // that wait for this owner
 	AppQuestions  int // those of them that this client caused
+
+	// Restored is when the store was last restored, zero for never. What was called
+	// between the copy and that moment has no row here.
+	Restored time.Time
 }
 
 // Action is what the dispatcher does next.
@@ -143,6 +148,9 @@ func admissible(f CallFacts, c Call, now time.Time) *fault.Fault {
 			return bad
 		}
 	}
+	if bad := checkRestored(f.Restored, c); bad != nil {
+		return bad
+	}
 	if !c.Contract.IsZero() && c.Contract != s.Method.Document {
 		return fault.New(fault.NeedsConsent, "the contract is not the one that the digest names").
 			With("contract_digest", s.Method.Document.String())
@@ -170,6 +178,19 @@ func checkAge(tx id.Tx, now time.Time) *fault.Fault {
 		return fault.New(fault.TxExpired, "the tx is from the future; set the clock and mint a new one")
 	}
 	return nil
+}
+
+// checkRestored refuses a tx that may have been executed by the host that the store
+// is a copy of. A client's clock may be ahead of ours by as much as a tx may be, so
+// that the time in a tx proves nothing before the restore is older than that
+// (threats, A32).
+func checkRestored(at time.Time, c Call) *fault.Fault {
+	from := at.Add(bound.TxAhead.Duration())
+	if at.IsZero() || c.Minted || !id.MintedAt(c.Tx).Before(from) {
+		return nil
+	}
+	return fault.New(fault.TxExpired, "the tx is older than the restore of this host, and may have been executed before it; mint a new one").
+		With("accepted_from", from.UTC().Format(time.RFC3339))
 }
 
 // heldBack keeps an equal call from running while nobody knows whether the first

@@ -143,6 +143,18 @@ func Classify(row invocation.Row, now time.Time) invocation.Row {
 	return row
 }
 
+// Restored settles a row of a store that is a copy of an older time. What had no
+// last word there may have got one since: it may have been sent, and what was not
+// sent may have been taken up again. All of that is in doubt now (threats, A32).
+func Restored(row invocation.Row, now time.Time) invocation.Row {
+	if row.State.Settled() {
+		return row
+	}
+	row.SettledAt, row.State = now, invocation.Indeterminate
+	row.Outcome = invocation.Outcome{Code: fault.Indeterminate, Reason: "restored", Effects: effect.Uncertain}
+	return row
+}
+
 // Deliver is Reply for the very request that was executed. It was allowed to know
 // the method when it was sent, so whatever it may not be told now, what it is told
 // of effects is true (invariant I59).

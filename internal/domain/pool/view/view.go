@@ -148,6 +148,16 @@ type Recovery struct {
 	Indeterminate int
 }
 
+// Restored counts what a store that was restored from a copy does not allow any more.
+type Restored struct {
+	At        time.Time
+	Tokens    int64 // revoked
+	Grants    int64 // need the owner's new consent
+	Methods   int64 // of imported servers; need a new approval
+	Questions int64 // open or approved confirmations, denied
+	Calls     int   // in doubt, because the copy did not have their last word
+}
+
 // Seed is a built-in resource that every owner has.
 type Seed struct {
 	Label    string

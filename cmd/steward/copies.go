@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/stewardhost/steward/internal/adapters/store"
+	"github.com/stewardhost/steward/internal/faces/cli/copies"
+	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/faces/cli/trouble"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/means/sqldb"
+)
+
+// backup copies the store of a folder, whether a host runs on it or not.
+func backup(ctx context.Context, o copies.BackupOptions) (copies.Backup, error) {
+	b, err := store.Backup(ctx, o.Data, o.To, o.WithKey, func(done, total int64) { o.Progress("copying", done, total) })
+	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) && !errors.Is(err, sqldb.ErrLocked) {
+		return copies.Backup{}, trouble.New(trouble.Failed, fault.From(err).Text, "name another folder with --home, or another file")
+	}
+	if err != nil {
+		return copies.Backup{}, whyNot(err, o.Data)
+	}
+	return copies.Backup{File: b.File, Bytes: b.Bytes, SHA256: b.SHA256, Key: b.KeyFile, At: b.At}, nil
+}
+
+// restore makes a backup the store of a folder on which no host runs.
+func restore(ctx context.Context, o copies.RestoreOptions) (copies.Restore, error) {
+	r, err := store.Restore(ctx, o.Data, store.RestoreOptions{From: o.From, Key: o.Key, Replace: o.Replace, Progress: o.Progress})
+	switch {
+	case errors.Is(err, store.ErrThere):
+		return copies.Restore{}, trouble.New(trouble.Owner, fault.From(err).Text, "steward restore "+paper.Word(o.From)+" --replace, which keeps it aside")
+	case errors.Is(err, store.ErrNoKey):
+		return copies.Restore{}, trouble.New(trouble.Owner, fault.From(err).Text, "steward restore "+paper.Word(o.From)+" --key FILE")
+	case errors.Is(err, sqldb.ErrLocked):
+		return copies.Restore{}, trouble.New(trouble.Later, "a host runs on the folder "+o.Data, "stop it, then restore")
+	case errors.Is(err, sqldb.ErrDamaged), errors.Is(err, sqldb.ErrNewer), errors.Is(err, sqldb.ErrChanged):
+		return copies.Restore{}, trouble.New(trouble.Failed, "the backup cannot be used: "+fault.From(err).Text, "restore another one, with the steward that made it or a newer one")
+	case err != nil:
+		return copies.Restore{}, whyNot(err, o.Data)
+	}
+	out := copies.Restore{At: r.At, Node: r.Node.String(), Tokens: r.Tokens, Grants: r.Grants, Methods: r.Methods, Questions: r.Questions,
+		Indeterminate: r.Calls, Trail: "ok", Replaced: r.Replaced}
+	if r.Broken != "" {
+		out.Trail = r.Broken
+	}
+	return out, nil
+}
