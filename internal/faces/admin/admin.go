@@ -94,6 +94,7 @@ func New(host Host, services Services, log *slog.Logger) *Door {
 	on(d, adminwire.ImportPlan, d.importPlan)
 	on(d, adminwire.ImportAdd, d.importAdd)
 	on(d, adminwire.ImportRefresh, d.importRefresh)
+	on(d, adminwire.ImportExport, d.importExport)
 	on(d, adminwire.ImportRemove, d.importRemove)
 	return d
 }

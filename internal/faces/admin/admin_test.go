@@ -110,7 +110,7 @@ func TestWrongMembersAreNamed(t *testing.T) {
 		{"call", `{"tx":"tx_01kbabqzr0000000000000000t","resource":"a","method":"b","deadline_ms":30001}`, "/deadline_ms"},
 		{"import.plan", `{"servers":[]}`, "/servers"},
 		{"import.add", `{"servers":[]}`, "/servers"},
-		{"import.add", `{"servers":[{"name":"a","command":"b","args":[],"env":{},"url":"c"}]}`, "/servers/0/url"},
+		{"import.add", `{"servers":[{"name":"a","command":"b","args":[],"env":{},"surprise":"c"}]}`, "/servers/0/surprise"},
 	}
 	d := bare()
 	for _, tt := range tests {

@@ -1,12 +1,16 @@
 package admin
 
 import (
+	"bytes"
 	"context"
+	"slices"
 
+	"github.com/stewardhost/steward/internal/adapters/clientconfig"
 	"github.com/stewardhost/steward/internal/domain/pool/narrowing"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
 	"github.com/stewardhost/steward/internal/service/importer"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
@@ -25,11 +29,21 @@ func (d *Door) importPlan(ctx context.Context, req adminwire.Import) (adminwire.
 func (d *Door) importAdd(ctx context.Context, req adminwire.Import) (adminwire.Imported, error) {
 	var out adminwire.Imported
 	failed, err := d.eachServer(req, func(e importer.Entry) error {
-		listing, err := d.Importer.Add(ctx, d.host.Owner, e)
+		known, err := d.known(ctx, e)
 		if err != nil {
 			return err
 		}
-		review, err := d.Reviews.Show(ctx, d.host.Owner, listing.Resource.String())
+		ref := e.Name
+		if known {
+			out.Known = append(out.Known, e.Name)
+		} else {
+			listing, err := d.Importer.Add(ctx, d.host.Owner, e)
+			if err != nil {
+				return err
+			}
+			ref = listing.Resource.String()
+		}
+		review, err := d.Reviews.Show(ctx, d.host.Owner, ref)
 		if err == nil {
 			out.Reviews = append(out.Reviews, d.reviewOf(review))
 		}
@@ -37,6 +51,26 @@ func (d *Door) importAdd(ctx context.Context, req adminwire.Import) (adminwire.I
 	})
 	out.Failed = failed
 	return out, err
+}
+
+// known reports whether an entry was imported as it is. Another one of its name is
+// a conflict, which is found before the new one is started.
+func (d *Door) known(ctx context.Context, e importer.Entry) (bool, error) {
+	all, err := d.Importer.Entries(ctx, d.host.Owner)
+	if err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(all, func(there importer.Entry) bool { return there.Name == e.Name })
+	if i < 0 {
+		return false, nil
+	}
+	there, _ := strictjson.Encode(all[i]) // it was encoded before
+	given, err := strictjson.Encode(e)
+	if err == nil && !bytes.Equal(there, given) {
+		err = fault.Newf(fault.Conflict, "%s was imported before, with another command, environment or address", resource.Visible(e.Name)).
+			With("fix", "rename it in the file, or take the old one out with steward import --remove")
+	}
+	return err == nil, err
 }
 
 // eachServer goes on after a server that fails, since a pile of servers has
@@ -47,6 +81,11 @@ func (d *Door) eachServer(req adminwire.Import, run func(importer.Entry) error) 
 	}
 	var failed []adminwire.FailedServer
 	for _, s := range req.Servers {
+		if s.URL != "" {
+			f := fault.New(fault.Unsupported, "remote servers cannot be used yet, only commands that run on this machine")
+			failed = append(failed, adminwire.FailedServer{Server: resource.Visible(s.Name), Error: errorOf(f)})
+			continue
+		}
 		err := run(importer.Entry{Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Cwd})
 		if err != nil {
 			f := fault.From(err)
@@ -80,6 +119,18 @@ func (d *Door) importRefresh(ctx context.Context, req adminwire.ServerRef) (admi
 		return adminwire.Review{}, err
 	}
 	return d.resourcesShow(ctx, adminwire.ResourceRef{Resource: listing.Resource.String()})
+}
+
+// importExport tells the entries without their secrets, which do not leave the
+// process (field faults, L).
+func (d *Door) importExport(ctx context.Context, _ adminwire.Empty) (adminwire.Exported, error) {
+	entries, err := d.Importer.Entries(ctx, d.host.Owner)
+	return adminwire.Exported{Servers: each(entries, exportedOf)}, err
+}
+
+func exportedOf(e importer.Entry) adminwire.Server {
+	s := clientconfig.Server{Name: e.Name, Command: e.Command, Args: e.Args, Env: e.Env, Cwd: e.Dir}.Redacted()
+	return adminwire.Server{Name: s.Name, Command: s.Command, Args: append([]string{}, s.Args...), Env: s.Env, Cwd: s.Cwd}
 }
 
 func (d *Door) importRemove(ctx context.Context, req adminwire.ServerRef) (adminwire.Empty, error) {

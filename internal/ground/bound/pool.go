@@ -11,6 +11,8 @@ var (
 	RequestDepth      = Row{"request_depth", 16, Depth, fault.InvalidRequest, "pool page 5", "ground/strictjson"}
 	RequestNodes      = Row{"request_nodes", 8192, Count, fault.InvalidRequest, "pool page 5", "ground/strictjson"}
 	AdminBytes        = Row{"admin_request_bytes", 4 << 20, Bytes, fault.TooLarge, "faces page 1", "faces/admin"}
+	ClientFileBytes   = Row{"client_file_bytes", 16 << 20, Bytes, fault.TooLarge, "faces page 1", "adapters/clientconfig"}
+	ClientFileNodes   = Row{"client_file_nodes", 1 << 20, Count, fault.TooLarge, "faces page 1", "adapters/clientconfig"}
 	AnswerBytes       = Row{"answer_bytes", 16 << 20, Bytes, fault.TooLarge, "faces page 1", "faces/cli"}
 	ResultBytes       = Row{"result_bytes", 128 << 10, Bytes, fault.TooLarge, "draft, importer ceilings", "adapters/mcpupstream"}
 	ResultDepth       = Row{"result_depth", 32, Depth, fault.InvalidRequest, "pool page 7", "ground/strictjson"}
@@ -69,7 +71,7 @@ var (
 )
 
 var poolRows = []Row{
-	JSONBytes, JSONDepth, JSONNodes, RequestBytes, RequestDepth, RequestNodes, AdminBytes, AnswerBytes, ResultBytes, ResultDepth, ResultNodes,
+	JSONBytes, JSONDepth, JSONNodes, RequestBytes, RequestDepth, RequestNodes, AdminBytes, ClientFileBytes, ClientFileNodes, AnswerBytes, ResultBytes, ResultDepth, ResultNodes,
 	DescriptorBytes, ContractURLBytes, ContractMethods, SchemaBytes, SchemaDepth, SchemaNodes, SchemaProperties,
 	SchemaEnum, TitleBytes, DescriptionBytes, LabelBytes, CallDeadline, CallGrace, StartDeadline, StopGrace,
 	UpstreamLineBytes, RelistPause, RelistEvery, ListingTools, ListingPages, ListingBytes, ListingDepth, ListingNodes, ToolBytes, StderrBytes, TxAhead, TxBack,

@@ -1,12 +1,15 @@
 package importer
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 )
 
@@ -51,72 +54,24 @@ func decodeEntry(raw []byte) (Entry, error) {
 	return e, err
 }
 
-// Config is what was understood of a client's configuration file.
-type Config struct {
-	Entries []Entry
-	Refused []RefusedEntry
-	Unknown []string // pointers of members that were not understood
-}
-
-// RefusedEntry is a server that cannot be imported as it stands in the file.
-type RefusedEntry struct {
-	Name string
-	Why  *fault.Fault
-}
-
-var entryMembers = []string{"command", "args", "env", "cwd", "type"}
-
-// ParseConfig reads the mcpServers object of common clients, unedited. What it
-// does not understand is reported and not used; an entry that is no local server
-// is refused by itself.
-func ParseConfig(raw []byte) (Config, error) {
-	doc, err := strictjson.Parse(raw, configLimits)
+// Entries are an owner's enabled entries, in the order of their names, with their
+// secrets.
+func (im *Importer) Entries(ctx context.Context, owner id.Owner) ([]Entry, error) {
+	rows, err := im.store.Adapters(ctx)
 	if err != nil {
-		return Config{}, err
+		return nil, err
 	}
-	servers, ok := doc.Get("mcpServers")
-	if !ok || servers.Kind != strictjson.Object {
-		return Config{}, fault.New(fault.InvalidRequest, `the file has no "mcpServers" object`)
-	}
-	var out Config
-	for _, m := range doc.Members {
-		if m.Name != "mcpServers" {
-			out.Unknown = append(out.Unknown, "/"+m.Name)
-		}
-	}
-	for _, m := range servers.Members {
-		e, unknown, err := parseEntry(m.Name, m.Value)
-		if err != nil {
-			out.Refused = append(out.Refused, RefusedEntry{resource.Visible(m.Name), fault.From(err)})
+	var out []Entry
+	for _, a := range rows {
+		if a.Owner != owner || a.State != view.Enabled {
 			continue
 		}
-		out.Entries = append(out.Entries, e)
-		out.Unknown = append(out.Unknown, unknown...)
-	}
-	if len(out.Entries)+len(out.Refused) == 0 {
-		return Config{}, fault.New(fault.InvalidRequest, "the file names no server")
-	}
-	return out, nil
-}
-
-func parseEntry(name string, v strictjson.Value) (Entry, []string, error) {
-	var unknown []string
-	for _, m := range v.Members {
-		if !slices.Contains(entryMembers, m.Name) {
-			unknown = append(unknown, "/mcpServers/"+name+"/"+m.Name)
+		e, err := decodeEntry(a.Configuration)
+		if err != nil {
+			return nil, err
 		}
+		out = append(out, e)
 	}
-	if _, remote := v.Get("url"); remote {
-		return Entry{}, nil, fault.Newf(fault.Unsupported, "%s is a remote server; only local ones can be imported now", resource.Visible(name))
-	}
-	known := v
-	known.Members = slices.DeleteFunc(slices.Clone(v.Members), func(m strictjson.Member) bool {
-		return m.Name == "type" || !slices.Contains(entryMembers, m.Name)
-	})
-	e, err := decodeEntry(known.Append(nil))
-	if err != nil {
-		return Entry{}, nil, fault.Newf(fault.InvalidRequest, "the entry %s is not understood: %s", resource.Visible(name), fault.From(err).Text)
-	}
-	e.Name = name
-	return e, unknown, e.Check()
+	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
 }

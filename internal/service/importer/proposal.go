@@ -133,23 +133,6 @@ func (p Proposal) review() []byte {
 	return raw
 }
 
-// ReadReview reads what the importer kept beside a method; false for a method
-// that was not imported.
-func ReadReview(raw []byte) (Proposal, bool) {
-	var in reviewJSON
-	if len(raw) == 0 || strictjson.Decode(raw, strictjson.Limits{}, &in) != nil {
-		return Proposal{}, false
-	}
-	p := Proposal{Server: in.Server, Name: in.Name, Outcome: narrowing.Outcome(in.Outcome), Reason: in.Reason}
-	for _, d := range in.Decisions {
-		p.Decisions = append(p.Decisions, narrowing.Decision(d))
-	}
-	for _, d := range in.Lost {
-		p.Lost = append(p.Lost, narrowing.Decision(d))
-	}
-	return p, true
-}
-
 func decisionsJSON(ds []narrowing.Decision) []decisionJSON {
 	out := make([]decisionJSON, len(ds))
 	for i, d := range ds {

@@ -17,7 +17,9 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
 	"github.com/stewardhost/steward/internal/service/importer"
+	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
 // upstream is a fleet with one server of fixed tools.
@@ -126,15 +128,15 @@ func TestWhatIsWithheldIsShown(t *testing.T) {
 		`{"name":"a",` + closed + `,"icons":[{"src":"https://x.example/a.png"}],"_meta":{"a":1},"execution":{"taskSupport":"optional"}}`:  "+withhold_member /_meta,+withhold_member /execution,+withhold_member /icons",
 		`{"name":"a",` + closed + `,"title":"A","annotations":{"title":"B","seen\u200b":1}}`:                                              `+withhold_member /annotations/title,+withhold_member /annotations/seen\u{200b}`,
 	} {
-		got, ok := importer.ReadReview(offers(t, raw)[0].Review)
-		if !ok {
-			t.Fatal(raw)
+		var got adminwire.PlannedTool
+		if err := strictjson.Decode(offers(t, raw)[0].Review, strictjson.Limits{}, &got); err != nil {
+			t.Fatalf("%s: %v", raw, err)
 		}
 		var told []string
 		for _, d := range got.Decisions {
 			told = append(told, "+"+d.Kind+" "+d.Pointer)
-			if !strings.HasPrefix(d.String(), d.Pointer+": ") {
-				t.Errorf("the owner reads %q", d)
+			if said := narrowing.Decision(d).String(); !strings.HasPrefix(said, d.Pointer+": ") {
+				t.Errorf("the owner reads %q", said)
 			}
 		}
 		for _, d := range got.Lost {
@@ -267,41 +269,6 @@ func TestPlanStoresNothing(t *testing.T) {
 	}
 }
 
-func TestConfigFilesAreReadAsTheyAre(t *testing.T) {
-	got, err := importer.ParseConfig([]byte(`{"$schema":"x","mcpServers":{
-		"files":{"type":"stdio","command":"npx","args":["-y","server"],"env":{"A":"1"},"cwd":"/tmp","disabled":true}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := importer.Config{
-		Entries: []importer.Entry{{Name: "files", Command: "npx", Args: []string{"-y", "server"}, Env: map[string]string{"A": "1"}, Dir: "/tmp"}},
-		Unknown: []string{"/$schema", "/mcpServers/files/disabled"},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	for raw, code := range map[string]fault.Code{
-		`{"mcpServers":{"a":{}}}`:                              fault.InvalidRequest,
-		`{"mcpServers":{"a":{"command":1}}}`:                   fault.InvalidRequest,
-		`{"mcpServers":{"a":{"command":"x","env":{"A":1}}}}`:   fault.InvalidRequest,
-		`{"mcpServers":{"a":{"url":"https://x.example/mcp"}}}`: fault.Unsupported,
-		`{"mcpServers":{"\u202e":{"command":"x"}}}`:            fault.InvalidRequest,
-	} {
-		got, err := importer.ParseConfig([]byte(raw))
-		if err != nil || len(got.Entries) != 0 || len(got.Refused) != 1 || got.Refused[0].Why.Code != code {
-			t.Errorf("%s: %+v, %v, want one refusal with %s", raw, got, err, code)
-		}
-	}
-	for raw, code := range map[string]fault.Code{
-		`{}`: fault.InvalidRequest, `{"mcpServers":{}}`: fault.InvalidRequest, `{"mcpServers":[]}`: fault.InvalidRequest,
-		`{"mcpServers":{"a":{"command":"x"},"a":{}}}`: fault.InvalidRequest,
-	} {
-		if _, err := importer.ParseConfig([]byte(raw)); !fault.Is(err, code) {
-			t.Errorf("%s: %v, want %s", raw, err, code)
-		}
-	}
-}
-
 // Whatever a server lists, a tool is refused by itself or becomes a method that a
 // contract can hold.
 func FuzzListing(f *testing.F) {
@@ -327,21 +294,6 @@ func FuzzListing(f *testing.F) {
 		}
 		if _, err := contract.New(m.Contract, "x", []contract.Method{m.Definition}); err != nil {
 			t.Errorf("%s: %v", raw, err)
-		}
-	})
-}
-
-func FuzzParseConfig(f *testing.F) {
-	f.Add([]byte(`{"mcpServers":{"a":{"command":"x","args":["b"],"env":{"K":"v"},"cwd":"/"}}}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		c, err := importer.ParseConfig(raw)
-		if err != nil {
-			return
-		}
-		for _, e := range c.Entries {
-			if e.Check() != nil || e.Command == "" {
-				t.Errorf("accepted an entry that its own check refuses: %+v", e)
-			}
 		}
 	})
 }

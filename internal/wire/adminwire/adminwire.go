@@ -46,6 +46,7 @@ var (
 	ImportPlan       = Method[Import, Plan]{"import.plan", false}
 	ImportAdd        = Method[Import, Imported]{"import.add", true}
 	ImportRefresh    = Method[ServerRef, Review]{"import.refresh", true}
+	ImportExport     = Method[Empty, Exported]{"import.export", false}
 	ImportRemove     = Method[ServerRef, Empty]{"import.remove", true} // its resource goes with it; grants stay as evidence and allow nothing
 )
 
@@ -70,7 +71,7 @@ func Rows() []Row {
 		ResourcesShow.row(), ReviewApprove.row(), GrantsList.row(), GrantsAdd.row(), GrantsRevoke.row(), ConfirmList.row(),
 		ConfirmApprove.row(), ConfirmDeny.row(), JournalList.row(), JournalShow.row(), JournalReconcile.row(),
 		JournalVerify.row(), CallMethod.row(), ImportPlan.row(), ImportAdd.row(), ImportRefresh.row(),
-		ImportRemove.row(),
+		ImportExport.row(), ImportRemove.row(),
 	}
 }
 

@@ -5,14 +5,22 @@ type Import struct {
 	Servers []Server `json:"servers"`
 }
 
-// Server is an entry as the owner's own files have it, for a stdio server.
-// Values of Env may be secrets.
+// Server is an entry as the owner's own files have it: a command of this machine
+// or, where there is a URL, a remote server. Values of Env and Headers may be secrets.
 type Server struct {
 	Name    string            `json:"name"`
 	Command string            `json:"command"`
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`
 	Cwd     string            `json:"cwd,omitzero"`
+	URL     string            `json:"url,omitzero"`
+	Headers map[string]string `json:"headers,omitzero"`
+}
+
+// Exported is the owner's servers as they were imported, with ${NAME} in the place
+// of what looks like a secret.
+type Exported struct {
+	Servers []Server `json:"servers"`
 }
 
 // Plan is what an import would make of each tool (faces page, section 1). It
@@ -48,9 +56,11 @@ type Reason struct {
 	Text    string `json:"text"`
 }
 
-// Imported tells of each server what was staged for review, or why not.
+// Imported tells of each server what was staged for review, or why not. Known
+// names those that had been imported as they are; their reviews are there too.
 type Imported struct {
 	Reviews []Review       `json:"reviews"`
+	Known   []string       `json:"known,omitzero"`
 	Failed  []FailedServer `json:"failed,omitzero"`
 }
 

@@ -223,7 +223,11 @@ func TestABrokenServerIsNamed(t *testing.T) {
 	if !strings.Contains(got.err, "broken: ") || strings.Contains(got.err, "good: ") || !strings.Contains(got.out, "next: steward review good") {
 		t.Errorf("%s%s", got.out, got.err)
 	}
-	if again := typed(t, h, 1, "import", config); !strings.Contains(again.err, "good: ") {
+	if again := typed(t, h, 1, "import", config); !strings.Contains(again.out, "good is known already") {
+		t.Errorf("the same again:\n%s%s", again.out, again.err)
+	}
+	other := h.Config(map[string]hosttest.Server{"good": {Command: h.Program, Args: []string{"notes-server", "--dir", t.TempDir()}}})
+	if again := typed(t, h, 1, "import", other); !strings.Contains(again.err, "good was imported before") {
 		t.Errorf("a second server took the name:\n%s%s", again.out, again.err)
 	}
 	typed(t, h, 0, "import", "--refresh", "good")

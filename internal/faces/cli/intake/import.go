@@ -11,8 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stewardhost/steward/internal/adapters/clientconfig"
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
+	"github.com/stewardhost/steward/internal/faces/cli/interview"
 	"github.com/stewardhost/steward/internal/faces/cli/mcpfile"
+	"github.com/stewardhost/steward/internal/faces/cli/outlet"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
@@ -35,16 +38,20 @@ type importing struct {
 func (d verbs) importing() *cobra.Command {
 	var i importing
 	cmd := d.WithJSON(&cobra.Command{
-		Use: "import [FILE]", Short: "list MCP servers and stage their tools for your review", Args: desk.Words(0, 1),
-		Long: `Reads an mcpServers file of a common client as it is, or one command, starts each
-server, lists its tools and stages them for review. Nothing becomes callable.
+		Use: "import [FILE | URL]", Short: "list MCP servers and stage their tools for your review", Args: desk.Words(0, 1),
+		Long: `Reads the configuration file of a common client as it is, or one command, starts
+each server, lists its tools and stages them for review. Nothing becomes callable.
+Known are mcpServers files, servers with inputs of VS Code, also in its settings,
+and config.toml of Codex; comments are read over. ${NAME} and ${env:NAME} are
+taken from your environment, and ${input:ID} is asked for in a terminal. What is
+not understood is named with its line.
 
 A relative command or cwd in the file is taken from the file's own folder; a bare
 command is looked for in your PATH. The host starts what was found, by its full
 path. FILE may be - for standard input.`,
 		Example: `  steward import ~/mcp.json --dry-run
   steward import ~/mcp.json
-  steward import --command "npx -y some-server --flag" --name files --env ROOT=/srv
+  steward import --command "npx -y some-server --flag" --name files --env ROOT=/srv --env TOKEN
   steward import --refresh files`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			i.File = strings.Join(args, "")
@@ -53,8 +60,9 @@ path. FILE may be - for standard input.`,
 	})
 	f := cmd.Flags()
 	f.StringVar(&i.Command, "command", "", "one server's command line, in place of FILE")
-	f.StringVar(&i.Name, "name", "", "the name of the server that --command starts")
-	f.StringArrayVar(&i.Env, "env", nil, "`NAME=VALUE` in the environment of --command; may stand several times")
+	f.StringVar(&i.Name, "name", "", "the name of the server that --command starts or URL is the address of")
+	f.StringArrayVar(&i.Env, "env", nil, "`NAME=VALUE` in the environment of --command, or NAME to hand yours on; may stand several times")
+	f.StringArrayVar(&i.Headers, "header", nil, "`NAME: VALUE` to send to URL; ${VARIABLE} in it keeps a secret out of the command")
 	f.BoolVar(&i.dryRun, "dry-run", false, "tell what would become of each tool, and store nothing")
 	f.StringVar(&i.refresh, "refresh", "", "list an imported server anew; what changed is off until you review it")
 	f.StringVar(&i.remove, "remove", "", "take an imported server and its resource out for good")
@@ -75,8 +83,8 @@ func (i importing) check() error {
 		return trouble.UsageOf(form, "give one of FILE, --command, --refresh and --remove")
 	case i.dryRun && (i.refresh != "" || i.remove != ""):
 		return trouble.UsageOf(form, "--dry-run is for FILE and --command")
-	case (i.Command == "") != (i.Name == "") || i.Command == "" && len(i.Env) > 0:
-		return trouble.UsageOf(form, "--command needs --name, and --name and --env are for --command")
+	case (i.Command == "" && !i.Remote()) != (i.Name == "") || i.Command == "" && len(i.Env) > 0 || !i.Remote() && len(i.Headers) > 0:
+		return trouble.UsageOf(form, "--command and URL need --name, --env is for --command and --header for URL")
 	}
 	return nil
 }
@@ -91,7 +99,7 @@ func (d verbs) runImport(ctx context.Context, i importing) error {
 	case i.remove != "":
 		return d.remove(ctx, i.remove)
 	}
-	loaded, err := i.Load(d.In)
+	loaded, err := i.Load(d.In, d.asker(ctx, i))
 	var f *fault.Fault
 	if err != nil && !errors.As(err, &f) {
 		return trouble.New(trouble.Failed, err.Error(), "steward import FILE")
@@ -99,8 +107,11 @@ func (d verbs) runImport(ctx context.Context, i importing) error {
 	if err != nil {
 		return err
 	}
-	for _, pointer := range loaded.Unknown {
-		d.Note("not understood, and not used: %s", pointer)
+	for _, note := range loaded.Notes {
+		d.Note("%s", note)
+	}
+	if len(loaded.Servers) == 0 {
+		return trouble.New(trouble.Failed, "every server of the file is switched off in it", "switch one on there, then "+d.Here(i.Again()))
 	}
 	// Whether a host runs is one trouble, not one for each server.
 	if _, err := desk.Ask(ctx, d.Desk, adminwire.HostVersion, adminwire.Empty{}); err != nil {
@@ -110,6 +121,39 @@ func (d verbs) runImport(ctx context.Context, i importing) error {
 		return d.plan(ctx, i, loaded.Servers)
 	}
 	return d.stage(ctx, i, loaded.Servers)
+}
+
+// asker asks a person for the inputs of a file, and nobody where there is none.
+func (d verbs) asker(ctx context.Context, i importing) func(clientconfig.Input) (string, bool) {
+	if i.File == "-" || !outlet.Terminal(d.In) || !outlet.Terminal(d.Err) {
+		return func(clientconfig.Input) (string, bool) { return "", false }
+	}
+	return interview.New(ctx, d.In, d.Err).Input
+}
+
+// Export is the verb that gives the imported servers back.
+func Export(d *desk.Desk) *cobra.Command { return verbs{d}.export() }
+
+func (d verbs) export() *cobra.Command {
+	return &cobra.Command{
+		Use: "export", Short: "print the imported servers as an mcpServers file, without their secrets", Args: desk.Words(0, 0),
+		Long: `Prints the servers that you imported as a file that clients and steward import
+read. What looks like a secret is told as ${NAME}; give it in your environment
+when you import the file again.`,
+		Example: "  steward export > mcp.json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, err := desk.Ask(cmd.Context(), d.Desk, adminwire.ImportExport, adminwire.Empty{})
+			if err != nil {
+				return err
+			}
+			var servers []clientconfig.Server
+			for _, s := range all.Servers {
+				servers = append(servers, clientconfig.Server{Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Cwd: s.Cwd, URL: s.URL, Headers: s.Headers})
+			}
+			_, err = fmt.Fprint(d.Out, paper.Escaped(string(clientconfig.Export(servers))))
+			return err
+		},
+	}
 }
 
 func (d verbs) refresh(ctx context.Context, server string) error {
@@ -168,8 +212,12 @@ func (d verbs) stage(ctx context.Context, i importing, servers []mcpfile.Located
 	all := adminwire.Imported{Reviews: []adminwire.Review{}}
 	for n, p := range parts {
 		all.Reviews, all.Failed = append(all.Reviews, p.Reviews...), append(all.Failed, mcpfile.Joined(failed[n], p.Failed)...)
+		all.Known = append(all.Known, p.Known...)
 	}
 	err = desk.Show(d.Desk, all, func(done adminwire.Imported) {
+		for _, name := range done.Known {
+			d.Say("%s is known already, as the file has it.", paper.Line(name))
+		}
 		if len(done.Reviews) > 0 {
 			sheet.Plan(d.Out, sheet.Planned(done.Reviews))
 		}

@@ -12,6 +12,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/stewardhost/steward/internal/adapters/clientconfig"
+	"github.com/stewardhost/steward/internal/faces/cli/outlet"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/ground/bound"
@@ -22,6 +24,7 @@ import (
 
 // Interview is a person at a terminal.
 type Interview struct {
+	from io.Reader
 	in   *bufio.Reader
 	out  io.Writer
 	done <-chan struct{}
@@ -30,7 +33,7 @@ type Interview struct {
 // New returns an interview that ends when ctx does.
 func New(ctx context.Context, in io.Reader, out io.Writer) *Interview {
 	limited := &io.LimitedReader{R: in, N: bound.RequestBytes.Max}
-	return &Interview{bufio.NewReader(limited), out, ctx.Done()}
+	return &Interview{in, bufio.NewReader(limited), out, ctx.Done()}
 }
 
 // ask prints a question and gives the answer, and false where there is none. A
@@ -50,6 +53,26 @@ func (v *Interview) ask(format string, args ...any) (string, bool) {
 	case <-v.done:
 		return "", false
 	}
+}
+
+// Input asks for a value that a client's file leaves to its user; a secret one is
+// not shown as it is typed. False is no answer; an empty one takes the usual value.
+func (v *Interview) Input(in clientconfig.Input) (string, bool) {
+	what := "A value for " + paper.Line(in.ID)
+	if in.Description != "" {
+		what += " (" + paper.Line(in.Description) + ")"
+	}
+	if in.Given {
+		what += ", or nothing for " + paper.Line(in.Default)
+	}
+	read := func() (string, bool) { return v.ask("%s:", what) }
+	answer, ok := "", false
+	if in.Password {
+		answer, ok = outlet.Unseen(v.from, read)
+	} else {
+		answer, ok = read()
+	}
+	return answer, ok && (answer != "" || !in.Given)
 }
 
 // Approve goes through the methods that wait and returns what the owner said yes

@@ -9,121 +9,186 @@
 package mcpfile
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/stewardhost/steward/internal/adapters/clientconfig"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
-	"github.com/stewardhost/steward/internal/service/importer"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
-// Source is where the owner's words for servers are: a file, or one command.
+// Source is where the owner's words for servers are: a file, the address of one
+// remote server, or one command.
 type Source struct {
-	File    string // "-" is standard input
-	Command string // a command line, in place of File
-	Name    string // of the server that Command starts
-	Env     []string
+	File    string   // "-" is standard input; an http or https URL is a server
+	Command string   // a command line, in place of File
+	Name    string   // of the server that Command starts or File is the address of
+	Env     []string // NAME=VALUE, or NAME to take it from this environment
+	Headers []string // "NAME: VALUE" for the address; ${NAME} in it is taken from this environment
+}
+
+// Remote reports whether File is the address of a server.
+func (s Source) Remote() bool {
+	scheme, _, ok := strings.Cut(s.File, "://")
+	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
 // Loaded is what a source says.
 type Loaded struct {
 	Servers []Located
-	Unknown []string // pointers of members that were not understood
+	Notes   []string // what was left out or is worth knowing, a line each
 }
 
 // Load reads a source and locates its servers. Relative paths of a file are
-// taken from the file's folder, others from the current one. Faults of the
-// source's form carry a "fix"; other errors are of reading it.
-func (s Source) Load(stdin io.Reader) (Loaded, error) {
+// taken from the file's folder, others from the current one. Ask gives the value
+// of an input of the file, or false. Faults of the source's form carry a "fix";
+// other errors are of reading it.
+func (s Source) Load(stdin io.Reader, ask func(clientconfig.Input) (string, bool)) (Loaded, error) {
 	base, err := os.Getwd()
 	if err != nil {
 		return Loaded{}, err
 	}
-	var config importer.Config
-	if s.Command != "" {
-		var e importer.Entry
-		e, err = s.entry()
-		config.Entries = []importer.Entry{e}
-	} else {
+	var config clientconfig.Config
+	switch {
+	case s.Command != "":
+		var one clientconfig.Server
+		one, err = s.local()
+		config.Servers = []clientconfig.Server{one}
+	case s.Remote():
+		config, err = s.remote()
+	default:
 		config, err = s.config(stdin)
 	}
 	if err != nil {
 		return Loaded{}, err
 	}
-	if s.File != "" && s.File != "-" {
+	if s.File != "" && s.File != "-" && !s.Remote() {
 		file, err := filepath.Abs(s.File)
 		if err != nil {
 			return Loaded{}, err
 		}
 		base = filepath.Dir(file)
 	}
-	out := Loaded{Unknown: config.Unknown}
-	for _, e := range config.Entries {
-		out.Servers = append(out.Servers, locate(e, base, os.Getenv("PATH")))
+	out := Loaded{Notes: notes(config)}
+	home, _ := os.UserHomeDir() // an entry that needs it is not found then
+	config.Expand(clientconfig.Sources{Env: os.LookupEnv, Input: ask, Home: home})
+	for _, one := range config.Servers {
+		out.Servers = append(out.Servers, locate(one, base, os.Getenv("PATH")))
 	}
 	for _, r := range config.Refused {
-		out.Servers = append(out.Servers, Located{Server: adminwire.Server{Name: r.Name}, Fault: r.Why})
+		out.Servers = append(out.Servers, Located{Server: adminwire.Server{Name: resource.Visible(r.Name)}, Fault: r.Why})
 	}
 	return out, nil
 }
 
-func (s Source) config(stdin io.Reader) (importer.Config, error) {
-	if scheme, _, ok := strings.Cut(s.File, "://"); ok && (scheme == "http" || scheme == "https") {
-		return importer.Config{}, fault.New(fault.Unsupported, "remote servers cannot be imported yet, only commands that run on this machine").
-			With("fix", "steward import FILE")
+// few is how many notes of a kind a person reads.
+const few = 12
+
+// notes tells what of a file is not used, and what is kept otherwise than there.
+func notes(c clientconfig.Config) (out []string) {
+	places := func(what string, list []clientconfig.Place) {
+		for i, p := range list {
+			if i == few {
+				out = append(out, fmt.Sprintf("%s: %d more", what, len(list)-few))
+				return
+			}
+			out = append(out, what+": "+p.String())
+		}
 	}
+	places("not understood, and not used", c.Unknown)
+	places("its client's own, and not taken over", c.NotTaken)
+	for _, name := range c.Off {
+		out = append(out, "switched off in the file, and left out: "+resource.Visible(name))
+	}
+	for _, one := range c.Servers {
+		if found := one.Secrets(); len(found) > 0 {
+			out = append(out, fmt.Sprintf("%s: written out as it is: %s; steward keeps it sealed, and export gives a ${NAME} in its place",
+				resource.Visible(one.Name), strings.Join(found, ", ")))
+		}
+	}
+	return out
+}
+
+func (s Source) config(stdin io.Reader) (clientconfig.Config, error) {
 	in := stdin
 	if s.File != "-" {
 		file, err := os.Open(s.File)
 		if err != nil {
-			return importer.Config{}, err
+			return clientconfig.Config{}, err
 		}
 		defer file.Close()
 		in = file
 	}
-	raw, err := io.ReadAll(io.LimitReader(in, bound.AdminBytes.Max+1))
+	raw, err := io.ReadAll(io.LimitReader(in, bound.ClientFileBytes.Max+1))
 	if err != nil {
-		return importer.Config{}, err
+		return clientconfig.Config{}, err
 	}
-	config, err := importer.ParseConfig(raw)
+	config, err := clientconfig.Parse(raw)
 	if f := fault.From(err); f != nil {
+		text := f.Text
 		if pointer, ok := f.Details["pointer"].(string); ok && pointer != "" {
-			f = fault.New(f.Code, f.Text+", at "+pointer)
+			text += ", at " + pointer
 		}
-		return config, f.With("fix", "mend "+paper.Word(s.File)+", then import it again")
+		if line, ok := f.Details["line"].(int); ok {
+			text += fmt.Sprintf(", on line %d", line)
+		}
+		return config, fault.New(f.Code, text).With("fix", "mend "+paper.Word(s.File)+", then import it again")
 	}
 	return config, nil
 }
 
-func (s Source) entry() (importer.Entry, error) {
+func (s Source) local() (clientconfig.Server, error) {
 	const form = `steward import --command "PROGRAM ARGUMENTS" --name NAME --env NAME=VALUE`
 	parts, err := words(s.Command)
 	if err != nil {
-		return importer.Entry{}, fault.From(err).With("fix", form)
+		return clientconfig.Server{}, fault.From(err).With("fix", form)
 	}
-	e := importer.Entry{Name: s.Name, Command: parts[0], Args: parts[1:], Env: map[string]string{}}
+	one := clientconfig.Server{Name: s.Name, Command: parts[0], Args: parts[1:], Env: map[string]string{}}
 	for _, pair := range s.Env {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok {
-			return importer.Entry{}, fault.Newf(fault.InvalidRequest, "the variable %s has no value", paper.Word(name)).With("fix", form)
+			value, ok = os.LookupEnv(name)
 		}
-		e.Env[name] = value
+		if !ok {
+			return one, fault.Newf(fault.InvalidRequest, "the variable %s has no value, here and in your environment", paper.Word(name)).With("fix", form)
+		}
+		one.Env[name] = value
 	}
-	if err := e.Check(); err != nil {
-		return importer.Entry{}, fault.From(err).With("fix", form)
+	return one, nil
+}
+
+func (s Source) remote() (clientconfig.Config, error) {
+	one := clientconfig.Server{Name: s.Name, URL: s.File, Headers: map[string]string{}}
+	for _, line := range s.Headers {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return clientconfig.Config{}, fault.Newf(fault.InvalidRequest, "the header %s has no value", paper.Word(line)).
+				With("fix", "steward import "+paper.Word(s.File)+" --name NAME --header 'Authorization: Bearer ${TOKEN}'")
+		}
+		one.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
-	return e, nil
+	return clientconfig.Config{Servers: []clientconfig.Server{one}}, nil
 }
 
 // Again is the command that imports the source. The values of variables, which
 // may be secrets, are left out.
 func (s Source) Again() string {
 	if s.File != "" {
-		return "steward import " + paper.Word(s.File)
+		command := "steward import " + paper.Word(s.File)
+		if s.Remote() {
+			command += " --name " + paper.Word(s.Name)
+		}
+		for _, line := range s.Headers {
+			name, _, _ := strings.Cut(line, ":")
+			command += " --header " + paper.Word(name+": …")
+		}
+		return command
 	}
 	command := "steward import --command " + paper.Word(s.Command) + " --name " + paper.Word(s.Name)
 	for _, pair := range s.Env {
@@ -142,8 +207,11 @@ type Located struct {
 
 // locate resolves an entry's command and folder. A relative path is taken from
 // base; a bare name is looked for in the entry's own PATH, else in path.
-func locate(e importer.Entry, base, path string) Located {
-	s := adminwire.Server{Name: e.Name, Command: e.Command, Args: e.Args, Env: e.Env, Cwd: e.Dir}
+func locate(e clientconfig.Server, base, path string) Located {
+	if e.URL != "" {
+		return Located{Server: adminwire.Server{Name: e.Name, Args: []string{}, Env: map[string]string{}, URL: e.URL, Headers: e.Headers}}
+	}
+	s := adminwire.Server{Name: e.Name, Command: e.Command, Args: e.Args, Env: e.Env, Cwd: e.Cwd}
 	if s.Args == nil {
 		s.Args = []string{}
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stewardhost/steward/internal/adapters/clientconfig"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/ground/fault"
-	"github.com/stewardhost/steward/internal/service/importer"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
@@ -80,18 +80,18 @@ func TestLocate(t *testing.T) {
 	t.Chdir(base)                                // the host's current folder is another one
 	path := strings.Join([]string{"", ".", filepath.Dir(first), filepath.Dir(second)}, string(filepath.ListSeparator))
 	for name, c := range map[string]struct {
-		entry        importer.Entry
+		entry        clientconfig.Server
 		command, cwd string // empty command: it cannot be found
 	}{
-		"a bare name":            {importer.Entry{Command: "tool"}, second, ""},
-		"a PATH of its own":      {importer.Entry{Command: "tool", Env: map[string]string{"PATH": filepath.Dir(own)}}, own, ""},
-		"an empty PATH":          {importer.Entry{Command: "tool", Env: map[string]string{"PATH": ""}}, "", ""},
-		"a relative path":        {importer.Entry{Command: "./bin/tool", Dir: "data"}, local, filepath.Join(base, "data")},
-		"a path above":           {importer.Entry{Command: "../own/tool", Dir: ".."}, own, dir},
-		"a full path":            {importer.Entry{Command: own, Dir: "/srv"}, own, "/srv"},
-		"a folder":               {importer.Entry{Command: filepath.Dir(own)}, "", ""},
-		"a file without the bit": {importer.Entry{Command: first}, "", ""},
-		"nothing":                {importer.Entry{Command: "no-such-tool"}, "", ""},
+		"a bare name":            {clientconfig.Server{Command: "tool"}, second, ""},
+		"a PATH of its own":      {clientconfig.Server{Command: "tool", Env: map[string]string{"PATH": filepath.Dir(own)}}, own, ""},
+		"an empty PATH":          {clientconfig.Server{Command: "tool", Env: map[string]string{"PATH": ""}}, "", ""},
+		"a relative path":        {clientconfig.Server{Command: "./bin/tool", Cwd: "data"}, local, filepath.Join(base, "data")},
+		"a path above":           {clientconfig.Server{Command: "../own/tool", Cwd: ".."}, own, dir},
+		"a full path":            {clientconfig.Server{Command: own, Cwd: "/srv"}, own, "/srv"},
+		"a folder":               {clientconfig.Server{Command: filepath.Dir(own)}, "", ""},
+		"a file without the bit": {clientconfig.Server{Command: first}, "", ""},
+		"nothing":                {clientconfig.Server{Command: "no-such-tool"}, "", ""},
 	} {
 		got := locate(c.entry, base, path)
 		if c.command == "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/narrowing"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/ground/fault"
-	"github.com/stewardhost/steward/internal/service/importer"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
@@ -17,26 +17,20 @@ import (
 func Planned(reviews []adminwire.Review) (out []adminwire.PlannedTool) {
 	for _, r := range reviews {
 		for _, m := range r.Methods {
-			if p, ok := importer.ReadReview(m.Import); ok {
-				out = append(out, plannedOf(r.Resource.Label, p))
+			if p, ok := imported(m); ok {
+				p.Server = r.Resource.Label
+				out = append(out, p)
 			}
 		}
 	}
 	return out
 }
 
-func plannedOf(server string, p importer.Proposal) adminwire.PlannedTool {
-	t := adminwire.PlannedTool{Server: server, Name: p.Name, Outcome: string(p.Outcome)}
-	for _, d := range p.Decisions {
-		t.Decisions = append(t.Decisions, adminwire.Decision(d))
-	}
-	for _, d := range p.Lost {
-		t.Lost = append(t.Lost, adminwire.Decision(d))
-	}
-	if p.Reason != nil {
-		t.Reason = &adminwire.Reason{Pointer: p.Reason.Pointer, Text: p.Reason.Text}
-	}
-	return t
+// imported is what the importer kept beside a method, which has the form of a dry
+// run's row; false for a method that was not imported.
+func imported(m adminwire.Definition) (p adminwire.PlannedTool, ok bool) {
+	ok = len(m.Import) > 0 && strictjson.DecodeReply(m.Import, strictjson.Limits{}, &p) == nil
+	return p, ok
 }
 
 // Plan tells for each server how many of its tools have which outcome, and for

@@ -15,7 +15,6 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/narrowing"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
-	"github.com/stewardhost/steward/internal/service/importer"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
@@ -116,7 +115,7 @@ func Method(w io.Writer, m adminwire.Definition, whole bool) {
 		field("tool", m.Tool)
 	}
 	field("why", m.Reason)
-	if p, ok := importer.ReadReview(m.Import); ok {
+	if p, ok := imported(m); ok {
 		narrowed(w, p, whole, indent)
 	}
 	if whole {
@@ -134,11 +133,11 @@ func document(w io.Writer, name string, raw []byte, indent string) {
 
 // narrowed tells the difference to what the upstream accepts: how many changes
 // there are, the usual ones if they are few, and each exception.
-func narrowed(w io.Writer, p importer.Proposal, whole bool, indent string) {
-	if p.Outcome == narrowing.Refused {
+func narrowed(w io.Writer, p adminwire.PlannedTool, whole bool, indent string) {
+	if p.Outcome == string(narrowing.Refused) {
 		return // the method's reason says it
 	}
-	var usual, odd []narrowing.Decision
+	var usual, odd []adminwire.Decision
 	for _, d := range p.Decisions {
 		if d.Exception {
 			odd = append(odd, d)
@@ -160,9 +159,9 @@ func narrowed(w io.Writer, p importer.Proposal, whole bool, indent string) {
 	decisions(w, "-", p.Lost, indent)
 }
 
-func decisions(w io.Writer, sign string, list []narrowing.Decision, indent string) {
+func decisions(w io.Writer, sign string, list []adminwire.Decision, indent string) {
 	for _, d := range list {
-		fmt.Fprintf(w, "%s  %s %s\n", indent, sign, paper.Line(d.String()))
+		fmt.Fprintf(w, "%s  %s %s\n", indent, sign, paper.Line(narrowing.Decision(d).String()))
 	}
 }
 
