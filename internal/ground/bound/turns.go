@@ -11,7 +11,6 @@ var (
 	ModelFirstByte    = Row{"model_first_byte_ms", 120_000, Milliseconds, fault.Unavailable, "ours: a local model loads before it answers", "adapters/model"}
 	ModelSilence      = Row{"model_silence_ms", 60_000, Milliseconds, fault.Unavailable, "ours: between two reads of a stream", "adapters/model"}
 	ModelAnswer       = Row{"model_answer_ms", 600_000, Milliseconds, fault.Unavailable, "ours: one whole answer", "adapters/model"}
-	ModelCallIDBytes  = Row{"model_call_id_bytes", 128, Bytes, fault.InvalidRequest, "guide, callback bounds", "domain/sessions/conversation"}
 	ModelKeyBytes     = Row{"model_key_file_bytes", 4 << 10, Bytes, fault.TooLarge, "ours: a key and its line end", "adapters/model"}
 	ScriptBytes       = Row{"model_script_bytes", 1 << 20, Bytes, fault.TooLarge, "ours", "adapters/model"}
 	ScriptSteps       = Row{"model_script_steps", 4096, Count, fault.TooLarge, "ours", "adapters/model"}
@@ -19,15 +18,12 @@ var (
 	TurnRoundCalls    = Row{"turn_round_calls", 32, Count, fault.TooLarge, "guide, callback bounds", "domain/sessions/conversation"}
 	TurnHistoryBytes  = Row{"turn_history_bytes", 256 << 10, Bytes, fault.TooLarge, "ours: earlier turns that a model is shown", "domain/sessions/transcript"}
 	TurnDeltaBytes    = Row{"turn_delta_bytes", 8 << 10, Bytes, fault.TooLarge, "sessions page 3", "service/turns"}
-	ToolArgumentBytes = Row{"tool_argument_bytes", 16 << 10, Bytes, fault.TooLarge, "guide, callback bounds", "service/turns"}
-	ToolResultBytes   = Row{"tool_result_bytes", 16 << 10, Bytes, fault.TooLarge, "guide, callback bounds", "service/turns"}
 	ToolDeadline      = Row{"tool_deadline_ms", 120_000, Milliseconds, fault.Unavailable, "guide, callback bounds: the default", "service/turns"}
 	ToolNameBytes     = Row{"tool_name_bytes", 64, Bytes, fault.InvalidRequest, "ours: what model vendors take", "service/turns"}
 	AgentTools        = Row{"agent_tools", 128, Count, fault.TooLarge, "ours: tools of one question", "service/turns"}
-	LogFrameBytes     = Row{"log_frame_bytes", 512 << 10, Bytes, fault.TooLarge, "sessions page 8: contract, arguments and binding", "domain/sessions/transcript"}
-	LogBytes          = Row{"session_log_bytes", 64 << 20, Bytes, fault.TooLarge, "ours: one session", "adapters/sessionlog"}
-	LogSessions       = Row{"log_sessions", 65536, Count, fault.TooLarge, "ours: sessions in one state root", "adapters/sessionlog"}
-	CapturePathBytes  = Row{"capture_path_bytes", 1024, Bytes, fault.InvalidRequest, "guide, captured sources", "adapters/workspacecapture"}
+	LogFrameBytes     = Row{"log_frame_bytes", 512 << 10, Bytes, fault.LimitExceeded, "sessions page 8: contract, arguments and binding", "domain/sessions/transcript"}
+	LogBytes          = Row{"session_log_bytes", 64 << 20, Bytes, fault.LimitExceeded, "ours: one session", "adapters/sessionlog"}
+	LogSessions       = Row{"log_sessions", 65536, Count, fault.LimitExceeded, "ours: sessions in one state root", "adapters/sessionlog"}
 	CaptureBytes      = Row{"capture_bytes", 64 << 10, Bytes, fault.TooLarge, "ours: more than any source and any file that a tool shows", "adapters/workspacecapture"}
 	FolderEntries     = Row{"folder_entries", 4096, Count, fault.TooLarge, "ours: names that one listing looks at", "adapters/workspacecapture"}
 	SearchFiles       = Row{"search_files", 10_000, Count, fault.TooLarge, "ours: files that one search looks at", "adapters/workspacecapture"}
@@ -35,7 +31,7 @@ var (
 )
 
 var turnRows = []Row{
-	ModelRequestBytes, ModelEventBytes, ModelStreamBytes, ModelErrorBytes, ModelFirstByte, ModelSilence, ModelAnswer, ModelCallIDBytes, ModelKeyBytes,
-	ScriptBytes, ScriptSteps, TurnRounds, TurnRoundCalls, TurnHistoryBytes, TurnDeltaBytes, ToolArgumentBytes, ToolResultBytes, ToolDeadline,
-	ToolNameBytes, AgentTools, LogFrameBytes, LogBytes, LogSessions, CapturePathBytes, CaptureBytes, FolderEntries, SearchFiles, SearchDepth,
+	ModelRequestBytes, ModelEventBytes, ModelStreamBytes, ModelErrorBytes, ModelFirstByte, ModelSilence, ModelAnswer, ModelKeyBytes,
+	ScriptBytes, ScriptSteps, TurnRounds, TurnRoundCalls, TurnHistoryBytes, TurnDeltaBytes, ToolDeadline,
+	ToolNameBytes, AgentTools, LogFrameBytes, LogBytes, LogSessions, CaptureBytes, FolderEntries, SearchFiles, SearchDepth,
 }

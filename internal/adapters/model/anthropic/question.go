@@ -70,7 +70,7 @@ func messageOf(m conversation.Message) message {
 // object gives the arguments as the object that the form wants. What the model
 // wrote may be none; then its result says so already.
 func object(arguments string) strictjson.Raw {
-	if _, err := strictjson.Members([]byte(arguments), strictjson.Limits{Bytes: bound.ToolArgumentBytes}); err != nil {
+	if _, err := strictjson.Members([]byte(arguments), strictjson.Limits{Bytes: bound.ArgumentBytes}); err != nil {
 		return strictjson.Raw("{}")
 	}
 	return strictjson.Raw(arguments)

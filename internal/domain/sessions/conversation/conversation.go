@@ -4,7 +4,7 @@
 // It promises that a reply which Check lets pass can be carried out: each call
 // has an id of its own within the turn and a name. It does not promise that a
 // tool of that name exists, nor that the arguments fit a schema; whoever runs a
-// call looks at both. Bounds: bound.ModelCallIDBytes and bound.TurnRoundCalls.
+// call looks at both. Bounds: bound.CallIDBytes and bound.TurnRoundCalls.
 // Values are not shared between goroutines unless nobody writes them.
 package conversation
 
@@ -97,7 +97,7 @@ func (s Seen) Check(r Reply) error {
 		return err
 	}
 	for _, c := range r.Calls {
-		if err := bound.ModelCallIDBytes.Check(len(c.ID)); err != nil {
+		if err := bound.CallIDBytes.Check(len(c.ID)); err != nil {
 			return err
 		}
 		if c.ID == "" || !utf8.ValidString(c.ID) || c.Name == "" || s[c.ID] {
