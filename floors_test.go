@@ -50,6 +50,7 @@ var floors = []floor{
 // nouns is the order in which the nouns of a wing may know each other: one may
 // import those left of it. Wings do not import each other.
 var nouns = map[string][]string{
+	"bus": {"topic", "describe", "read"},
 	"pool": {
 		"contract", "narrowing", "grant", "resource", "item", "consent", "confirmation",
 		"invocation", "audit", "projection", "authority", "view",
@@ -135,6 +136,8 @@ var homes = []home{
 	{"github.com/prometheus/client_golang", []string{"internal/faces/admin", "cmd"}, "metrics"},
 	{"golang.org/x/sys", []string{"internal/means", "internal/adapters", "internal/faces", "cmd"}, "system calls"},
 	{"golang.org/x/time", []string{"internal/service", "internal/faces"}, "bursts in memory"},
+	{"github.com/nats-io/nats-server/v2", []string{"internal/adapters/natsbus"}, "the embedded server of the bus"},
+	{"github.com/nats-io/nats.go", []string{"internal/adapters/natsbus"}, "its client"},
 	{"modernc.org/sqlite", []string{"internal/means/sqldb"}, "the driver, behind sqldb"},
 	{"github.com/hanwen/go-fuse/v2", nil, "the file system that forgets, in a module of its own"},
 	{"github.com/anishathalye/porcupine", nil, "checks histories in tests"},

@@ -11,3 +11,8 @@ import "embed"
 //
 //go:embed pool/*.json
 var Pool embed.FS
+
+// Bus holds the contract of capsules, as WIT.
+//
+//go:embed astrid-bus/resource.wit
+var Bus string

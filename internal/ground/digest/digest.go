@@ -76,6 +76,12 @@ func (d Digest) String() string {
 	return string(text[:])
 }
 
+// Bits128 is the first half, for ids that follow from what they name.
+func (d Digest) Bits128() (b [16]byte) {
+	copy(b[:], d.sum[:])
+	return b
+}
+
 // IsZero reports whether there is no digest.
 func (d Digest) IsZero() bool { return d == Digest{} }
 

@@ -18,11 +18,14 @@ const (
 	Audit        Domain = "stw audit v1"        // one link of the audit chain
 	Outcome      Domain = "stw outcome v1"      // everything that a settled journal row tells
 	ToolName     Domain = "stw tool name v1"    // the suffix of a tool's name on the MCP face
+	Source       Domain = "stw source v1"       // tenant, name and publisher of a capsule, joined
+	Build        Domain = "stw build v1"        // what a capsule runs, as it was installed
+	Resources    Domain = "stw resources v1"    // what a principal's capsules serve, for telling a change
 )
 
 var domains = []Domain{
 	Contract, Method, Binding, Descriptor, Presentation, Request, Input, Consent, Definition, Audit,
-	Outcome, ToolName,
+	Outcome, ToolName, Source, Build, Resources,
 }
 
 // Domains returns every domain, in the order of the constants. The caller owns

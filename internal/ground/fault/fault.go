@@ -41,11 +41,11 @@ type Row struct {
 
 // Rows returns the whole table, in the order of the documents. The caller owns
 // the slice.
-func Rows() []Row { return slices.Concat(poolRows, sessionRows) }
+func Rows() []Row { return slices.Concat(poolRows, busRows, sessionRows) }
 
 // Lookup returns the row of a code, or the row of Internal and false.
 func Lookup(code Code) (Row, bool) {
-	for _, table := range [][]Row{poolRows, sessionRows} {
+	for _, table := range [][]Row{poolRows, busRows, sessionRows} {
 		for _, row := range table {
 			if row.Code == code {
 				return row, true

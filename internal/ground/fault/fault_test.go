@@ -49,6 +49,9 @@ func TestTheTableIsThePoolPage(t *testing.T) {
 		{"upstream_failed", 502, host, fault.NewTx},
 		{"unavailable", 503, host, fault.SameTx},
 		{"indeterminate", 504, host, fault.AfterReconcile},
+		// The bus page, sections 3 and 4.
+		{"capability_denied", 403, host, fault.Never},
+		{"timed_out", 504, host, fault.SameTx},
 	}
 	var got []row
 	for _, r := range fault.Rows()[:len(want)] {

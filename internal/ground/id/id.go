@@ -40,6 +40,19 @@ func New[I ID[K], K kind]() I {
 	return I(of[K](prefixOf[K]() + encode(b)))
 }
 
+// Body is the id without the letters of its kind: one token of lower-case
+// base32, for names that tell the kind by their place.
+func (i ID[K]) Body() string {
+	var k K
+	return strings.TrimPrefix(i.text, k.prefix()+"_")
+}
+
+// Named is an id that follows from 128 bits, such as those of a digest: equal
+// bits give equal ids, today and in any later build.
+func Named[I ID[K], K kind](bits [16]byte) I {
+	return I(of[K](prefixOf[K]() + encode(bits)))
+}
+
 // Parse reads an id of the wanted kind, byte for byte.
 func Parse[I ID[K], K kind](text string) (I, error) {
 	prefix := prefixOf[K]()

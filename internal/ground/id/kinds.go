@@ -14,6 +14,7 @@ type (
 	confirmationKind struct{}
 	nodeKind         struct{}
 	txKind           struct{}
+	sourceKind       struct{}
 )
 
 func (ownerKind) prefix() string        { return "own" }
@@ -29,6 +30,7 @@ func (invocationKind) prefix() string   { return "inv" }
 func (confirmationKind) prefix() string { return "cnf" }
 func (nodeKind) prefix() string         { return "nod" }
 func (txKind) prefix() string           { return "tx" }
+func (sourceKind) prefix() string       { return "src" }
 
 // The kinds of identifiers.
 type (
@@ -45,4 +47,5 @@ type (
 	Confirmation = ID[confirmationKind] // one fresh yes for one exact input
 	Node         = ID[nodeKind]         // a host process's store of identity
 	Tx           = ID[txKind]           // a client's name for one call
+	Source       = ID[sourceKind]       // a capsule, whatever its build
 )

@@ -1,0 +1,120 @@
+package describe
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/stewardhost/steward/internal/domain/bus/topic"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/digest"
+)
+
+// Listed is one resource and who serves it.
+type Listed struct {
+	Definition
+	Owner topic.Source
+}
+
+// Collision is a URI that several members serve. The winner is listed.
+type Collision struct {
+	URI    string
+	Winner topic.Source
+	Losers []topic.Source
+}
+
+// Result is what a round found. It is read-only once made.
+type Result struct {
+	Listed     []Listed // sorted by the bytes of the URI, which is unique
+	Complete   bool
+	Missing    []Member // who has not answered, in the operator's order
+	Drops      []Drop
+	Collisions []Collision
+}
+
+// Owner is who serves a listed URI.
+func (r Result) Owner(uri string) (topic.Source, bool) {
+	i := sort.Search(len(r.Listed), func(i int) bool { return r.Listed[i].URI >= uri })
+	if i < len(r.Listed) && r.Listed[i].URI == uri {
+		return r.Listed[i].Owner, true
+	}
+	return topic.Source{}, false
+}
+
+// Digest tells two sets of resources apart, whoever serves them.
+func (r Result) Digest() digest.Digest {
+	f := digest.Join()
+	text := func(s *string) {
+		if s == nil {
+			f.Absent()
+			return
+		}
+		f.Text(*s)
+	}
+	for _, l := range r.Listed {
+		f.Text(l.URI).Text(l.Name)
+		text(l.Title)
+		text(l.Description)
+		text(l.MimeType)
+		text(l.LastModified)
+		if l.Size != nil {
+			f.Int(int64(*l.Size))
+		} else {
+			f.Absent()
+		}
+		f.Bytes(l.Meta).Int(int64(len(l.Icons)))
+	}
+	return f.Sum(digest.Resources)
+}
+
+// Result closes the round. Members are walked in the order in which they win, so
+// neither the order of arrival nor a newcomer changes what an elder lists.
+func (r *Round) Result() Result {
+	members := slices.Clone(r.members)
+	slices.SortFunc(members, Member.Compare)
+	out := Result{Complete: !r.lossy, Drops: r.drops}
+	owners := map[string]topic.Source{}
+	losers := map[string][]topic.Source{}
+	size := 0
+	for _, m := range members {
+		answer, answered := r.answers[m.Source]
+		if !answered || r.gone[m.Source] {
+			out.Missing = append(out.Missing, m)
+			out.Complete = false
+			continue
+		}
+		if size+answer.Bytes > bound.BusAggregateBytes.Int() {
+			out.dropForSize(m.Source, bound.BusAggregateBytes)
+			continue
+		}
+		size += answer.Bytes
+		for _, d := range answer.Definitions {
+			owner, taken := owners[d.URI]
+			switch {
+			case !taken && len(out.Listed) >= bound.OwnerDefinitions.Int():
+				if out.Complete || !slices.Contains(out.Drops, Drop{m.Source, OverCap, bound.OwnerDefinitions.Key}) {
+					out.dropForSize(m.Source, bound.OwnerDefinitions)
+				}
+			case !taken:
+				owners[d.URI] = m.Source
+				out.Listed = append(out.Listed, Listed{d, m.Source})
+			case owner == m.Source:
+				out.Drops = append(out.Drops, Drop{m.Source, Duplicate, d.URI})
+			case !slices.Contains(losers[d.URI], m.Source):
+				losers[d.URI] = append(losers[d.URI], m.Source)
+			}
+		}
+	}
+	slices.SortFunc(out.Listed, func(a, b Listed) int { return cmp.Compare(a.URI, b.URI) })
+	for uri, l := range losers {
+		out.Collisions = append(out.Collisions, Collision{uri, owners[uri], l})
+	}
+	slices.SortFunc(out.Collisions, func(a, b Collision) int { return strings.Compare(a.URI, b.URI) })
+	return out
+}
+
+func (r *Result) dropForSize(s topic.Source, row bound.Row) {
+	r.Complete = false
+	r.Drops = append(r.Drops, Drop{s, OverCap, row.Key})
+}

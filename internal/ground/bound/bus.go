@@ -1,0 +1,52 @@
+package bound
+
+import "github.com/stewardhost/steward/internal/ground/fault"
+
+// The bounds of the bus wing.
+var (
+	TopicBytes         = Row{"topic_bytes", 256, Bytes, fault.InvalidRequest, "bus page 3", "domain/bus/topic"}
+	TopicSegments      = Row{"topic_segments", 8, Count, fault.InvalidRequest, "bus page 3", "domain/bus/topic"}
+	TopicSegmentBytes  = Row{"topic_segment_bytes", 64, Bytes, fault.InvalidRequest, "bus page 3", "domain/bus/topic"}
+	CapsulePatterns    = Row{"capsule_patterns", 64, Count, fault.TooLarge, "ours: four times what a serving capsule needs", "domain/bus/topic"}
+	CapsuleBytes       = Row{"capsule_payload_bytes", 1 << 20, Bytes, fault.TooLarge, "bus page 3", "protocol/capsulewire, adapters/natsbus"}
+	CapsuleFrameBytes  = Row{"capsule_frame_bytes", 1<<20 + 16<<10, Bytes, fault.TooLarge, "ours: a payload and what stands around it", "protocol/capsulewire"}
+	BusAggregateBytes  = Row{"bus_aggregate_bytes", 2 << 20, Bytes, fault.TooLarge, "bus page 3", "domain/bus/describe"}
+	BusMessageBytes    = Row{"bus_message_bytes", 4 << 20, Bytes, fault.TooLarge, "bus page 3", "adapters/natsbus"}
+	BusPendingBytes    = Row{"bus_pending_bytes", 8 << 20, Bytes, fault.RateLimited, "bus reference, experiments", "adapters/natsbus"}
+	BusWrite           = Row{"bus_write_ms", 2_000, Milliseconds, fault.Unavailable, "bus reference, experiments", "adapters/natsbus"}
+	CapsuleDepth       = Row{"capsule_payload_depth", 16, Depth, fault.InvalidRequest, "ours: as deep as a request", "protocol/capsulewire"}
+	CapsuleNodes       = Row{"capsule_payload_nodes", 65536, Count, fault.InvalidRequest, "ours: 256 full definitions", "protocol/capsulewire"}
+	ReplyDefinitions   = Row{"reply_definitions", 256, Count, fault.TooLarge, "bus page 5", "domain/bus/describe"}
+	OwnerDefinitions   = Row{"principal_definitions", 512, Count, fault.TooLarge, "bus page 5", "domain/bus/describe"}
+	ResourceURIBytes   = Row{"resource_uri_bytes", 2 << 10, Bytes, fault.InvalidRequest, "bus page 5", "domain/bus/describe"}
+	ServedTextBytes    = Row{"served_text_bytes", 4096, Bytes, fault.InvalidRequest, "bus page 5: name, title, description", "domain/bus/describe"}
+	ResourceMetaBytes  = Row{"resource_meta_bytes", 8 << 10, Bytes, fault.InvalidRequest, "bus page 5", "domain/bus/describe"}
+	ResourceIcons      = Row{"resource_icons", 8, Count, fault.InvalidRequest, "bus page 5", "domain/bus/describe"}
+	ResourceIconBytes  = Row{"resource_icon_bytes", 16 << 10, Bytes, fault.InvalidRequest, "bus page 5", "domain/bus/describe"}
+	ReadChunks         = Row{"read_chunks", 64, Count, fault.TooLarge, "bus page 5", "domain/bus/read"}
+	ReadContentBytes   = Row{"read_content_bytes", 512 << 10, Bytes, fault.TooLarge, "bus page 5: raw bytes, before base64", "domain/bus/read"}
+	ReadErrorBytes     = Row{"read_error_bytes", 512, Bytes, fault.TooLarge, "bus page 5", "domain/bus/read"}
+	DescribeWarm       = Row{"describe_warm_ms", 500, Milliseconds, fault.TimedOut, "bus page 4", "domain/bus/describe"}
+	DescribeCold       = Row{"describe_cold_ms", 2_500, Milliseconds, fault.TimedOut, "bus page 4", "domain/bus/describe"}
+	CapsuleYoung       = Row{"capsule_young_ms", 5_000, Milliseconds, fault.TimedOut, "bus page 4", "domain/bus/describe"}
+	ReadDescribe       = Row{"read_describe_ms", 500, Milliseconds, fault.TimedOut, "bus page 4", "service/broker"}
+	ReadBroadcast      = Row{"read_broadcast_ms", 1_000, Milliseconds, fault.TimedOut, "bus page 4", "domain/bus/read"}
+	ReadConflict       = Row{"read_conflict_ms", 25, Milliseconds, fault.Conflict, "bus page 4", "domain/bus/read"}
+	CapsuleDeadline    = Row{"capsule_deadline_ms", 9_500, Milliseconds, fault.TimedOut, "bus reference 5.7", "adapters/capsulehost"}
+	BrokerDeadline     = Row{"broker_deadline_ms", 10_000, Milliseconds, fault.TimedOut, "bus page 4", "service/broker"}
+	ResourceDeadline   = Row{"resource_deadline_ms", 12_000, Milliseconds, fault.TimedOut, "bus page 4", "faces/mcp"}
+	OpenReads          = Row{"open_reads_per_principal", 64, Count, fault.RateLimited, "ours: no principal may use up the broker", "service/broker"}
+	CapsulesInstalled  = Row{"capsules_installed", 256, Count, fault.TooLarge, "ours: 200 responders and some", "adapters/capsulehost"}
+	CapsuleManifest    = Row{"capsule_manifest_bytes", 64 << 10, Bytes, fault.TooLarge, "ours: many times the longest", "adapters/capsulehost"}
+	CapsuleCalls       = Row{"capsule_calls_at_once", 64, Count, fault.RateLimited, "ours: as many as a principal's open reads", "adapters/capsulehost"}
+	CapsuleRestartWait = Row{"capsule_restart_s", 30, Seconds, fault.Unavailable, "ours: the longest pause before a capsule is started again", "adapters/capsulehost"}
+	CapsuleFamilies    = Row{"capsule_families", 32, Count, fault.TooLarge, "ours: more than a capsule has subjects", "domain/bus/describe"}
+)
+
+var busRows = []Row{
+	TopicBytes, TopicSegments, TopicSegmentBytes, CapsulePatterns, CapsuleBytes, CapsuleFrameBytes, BusAggregateBytes, BusMessageBytes, BusPendingBytes,
+	BusWrite, CapsuleDepth, CapsuleNodes, ReplyDefinitions, OwnerDefinitions, ResourceURIBytes, ServedTextBytes, ResourceMetaBytes,
+	ResourceIcons, ResourceIconBytes, ReadChunks, ReadContentBytes, ReadErrorBytes, DescribeWarm, DescribeCold, CapsuleYoung,
+	ReadDescribe, ReadBroadcast, ReadConflict, CapsuleDeadline, BrokerDeadline, ResourceDeadline, OpenReads, CapsulesInstalled,
+	CapsuleManifest, CapsuleCalls, CapsuleRestartWait, CapsuleFamilies,
+}
