@@ -134,6 +134,7 @@ var homes = []home{
 	{"github.com/spf13/cobra", []string{"internal/faces/cli", "cmd"}, "the command line"},
 	{"github.com/pelletier/go-toml/v2", []string{"cmd", "internal/adapters/clientconfig"}, "the configuration of steward, and that of Codex"},
 	{"github.com/prometheus/client_golang", []string{"internal/faces/admin", "cmd"}, "metrics"},
+	{"code.dny.dev/ssrf", []string{"internal/means/egress"}, "the registries of special addresses, behind egress"},
 	{"golang.org/x/sys", []string{"internal/means", "internal/adapters", "internal/faces", "cmd"}, "system calls"},
 	{"golang.org/x/time", []string{"internal/service", "internal/faces"}, "bursts in memory"},
 	{"github.com/nats-io/nats-server/v2", []string{"internal/adapters/natsbus"}, "the embedded server of the bus"},

@@ -3,6 +3,7 @@ module github.com/stewardhost/steward
 go 1.26.7
 
 require (
+	code.dny.dev/ssrf v0.3.0
 	github.com/go-json-experiment/json v1.27.2
 	github.com/google/go-cmp v0.7.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0

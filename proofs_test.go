@@ -48,6 +48,11 @@ var proofs = []proven{
 	{"A28", "an equal call after a doubt is held back", at(authorityT, "TestACallIsAllowedOnlyIfEverythingHolds", doorsT, "TestTranscripts", portT, "TestAnOutcomeThatCannotBeWrittenIsOwed"), ""},
 	{"A31", "a moved clock revives nothing", at(storeT, "TestTheClockNeverGoesBehindWhatIsStored"), ""},
 	{"A32, R29", "a restored copy revives no right and executes nothing again", at(storeT, "TestARestoredStoreRevivesNothing", storeT, "TestARestoreReplacesAStoreForGood", authorityT, "TestARestoredRowIsOverOrInDoubt", crashT, "TestARestoreExecutesNothingAgain"), ""},
+	{"A33, FF87", "no form of an address leads inside", at(egressT, "TestNoFormOfAnAddressLeadsInside", egressT, "TestPublicAddressesAreLetOut", egressT, "FuzzParse"), ""},
+	{"A34, FF88, R25", "names that lie", at(egressT, "TestScriptedNames", egressT, "TestNoFormOfAnAddressLeadsInside"), "the canary is on this machine's own addresses, not in a network namespace"},
+	{"A35, A38", "no proxy, no cookie, no pool; nothing in an answer is followed", at(egressT, "TestOneSendIsOneRequest"), ""},
+	{"A36", "a server that does not prove its name gets no byte", at(egressT, "TestBadTLSServersGetNothing"), "no key is pinned"},
+	{"A39", "an exception opens nothing else", at(egressT, "TestAnExceptionOpensNothingElse"), ""},
 	{"A57", "foreign hosts and pages do not get through", at(guardT, "TestOnlyOwnNamesAndPagesGetThrough"), ""},
 	{"A76", "a stolen database tells no secret", at(vaultT, "TestASealedValueOpensInItsPlaceOnly", storeT, "TestTheDatabaseAloneTellsNoSecret"), "results are not sealed yet"},
 	{"A77", "logs tell no secret", at(doorsT, "TestLogsTellNoSecret"), ""},
@@ -55,6 +60,7 @@ var proofs = []proven{
 }
 
 const (
+	egressT     = "internal/means/egress"
 	authorityT  = "internal/domain/pool/authority"
 	auditT      = "internal/domain/pool/audit"
 	invocationT = "internal/domain/pool/invocation"
