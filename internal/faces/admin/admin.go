@@ -80,6 +80,7 @@ func New(host Host, services Services, log *slog.Logger) *Door {
 	on(d, adminwire.ResourcesList, d.resourcesList)
 	on(d, adminwire.ResourcesShow, d.resourcesShow)
 	on(d, adminwire.ReviewApprove, d.reviewApprove)
+	on(d, adminwire.ReviewReaffirm, d.reviewReaffirm)
 	on(d, adminwire.GrantsList, d.grantsList)
 	on(d, adminwire.GrantsAdd, d.grantsAdd)
 	on(d, adminwire.GrantsRevoke, d.grantsRevoke)

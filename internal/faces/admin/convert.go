@@ -51,8 +51,19 @@ func definitionOf(k resource.Kept) adminwire.Definition {
 		Input: m.Definition.Input, Output: m.Definition.Output, Effects: wordsOf(m.Definition.Effects),
 		Precondition: m.Definition.Precondition, State: string(m.State), Reason: m.Reason, Tool: m.Binding.Tool,
 		MethodDigest: pin.Method.String(), BindingDigest: pin.Binding.String(), ContractDigest: m.Document.String(),
-		Upstream: raw(k.Raw), Import: raw(k.Review),
+		Upstream: raw(k.Raw), Import: raw(k.Review), Change: changeOf(k),
 	}
+}
+
+// changeOf is the change of a drifted method, nil for any other.
+func changeOf(k resource.Kept) *adminwire.Change {
+	kind, all, drifted := k.ChangeOf()
+	if !drifted {
+		return nil
+	}
+	shown := all[:min(len(all), bound.DriftDifferences.Int())]
+	return &adminwire.Change{Kind: string(kind), Effects: wordsOf(k.Approved.Definition.Effects), More: len(all) - len(shown),
+		Differences: each(shown, func(d resource.Difference) adminwire.Difference { return adminwire.Difference(d) })}
 }
 
 // raw keeps an empty value out of a message.

@@ -70,6 +70,19 @@ func (d *Door) reviewApprove(ctx context.Context, req adminwire.Approve) (adminw
 	}, nil
 }
 
+func (d *Door) reviewReaffirm(ctx context.Context, req adminwire.Reaffirm) (adminwire.Reaffirmed, error) {
+	shown, err := digest.Parse(req.Shown)
+	if err != nil {
+		return adminwire.Reaffirmed{}, at(err, "/shown")
+	}
+	changes, err := d.Reviews.Reaffirm(ctx, d.host.Owner, req.Resource, shown, req.Methods)
+	if err != nil {
+		return adminwire.Reaffirmed{}, err
+	}
+	return adminwire.Reaffirmed{Resource: changes.Resource.ID.String(), Revision: changes.Resource.Revision.String(),
+		Methods: req.Methods, Grants: len(changes.Grants)}, nil
+}
+
 func effectsOf(words []string) (effect.Set, error) {
 	classes := each(words, func(word string) effect.Class { return effect.Class(word) })
 	return effect.SetOf(classes...)

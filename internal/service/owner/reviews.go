@@ -18,6 +18,7 @@ type ReviewStore interface {
 	Resources(ctx context.Context, owner id.Owner) ([]view.Resource, error)
 	Resource(ctx context.Context, owner id.Owner, ref string) (view.Resource, error)
 	Approve(ctx context.Context, owner id.Owner, which id.Resource, c authority.Approve) (authority.ApproveChanges, error)
+	Reaffirm(ctx context.Context, owner id.Owner, which id.Resource, c authority.Approve) (authority.ReaffirmChanges, error)
 }
 
 // Reviews are the resources of a pool and the owner's yes to their methods.
@@ -63,6 +64,24 @@ func (r *Reviews) Approve(ctx context.Context, owner id.Owner, ref string, shown
 		return authority.ApproveChanges{}, err
 	}
 	return r.store.Approve(ctx, owner, got.Row.ID, authority.Approve{
+		Owner: owner, Shown: shown, Choices: choices,
+		NewConsent: id.New[id.Consent](), NewRevision: id.New[id.Revision](),
+	})
+}
+
+// Reaffirm turns methods live again of which nothing but words has changed, as they
+// were shown, with the grants that rested on them. A method that has changed in
+// more is needs_consent, and nothing changes.
+func (r *Reviews) Reaffirm(ctx context.Context, owner id.Owner, ref string, shown digest.Digest, methods []string) (authority.ReaffirmChanges, error) {
+	got, err := r.store.Resource(ctx, owner, ref)
+	if err != nil {
+		return authority.ReaffirmChanges{}, err
+	}
+	choices := make([]authority.Choice, len(methods))
+	for i, m := range methods {
+		choices[i] = authority.Choice{Method: m}
+	}
+	return r.store.Reaffirm(ctx, owner, got.Row.ID, authority.Approve{
 		Owner: owner, Shown: shown, Choices: choices,
 		NewConsent: id.New[id.Consent](), NewRevision: id.New[id.Revision](),
 	})

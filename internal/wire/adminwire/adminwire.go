@@ -32,6 +32,7 @@ var (
 	ResourcesList    = Method[Empty, Resources]{"resources.list", false}
 	ResourcesShow    = Method[ResourceRef, Review]{"resources.show", false}
 	ReviewApprove    = Method[Approve, Approved]{"review.approve", true}
+	ReviewReaffirm   = Method[Reaffirm, Reaffirmed]{"review.reaffirm", true} // for methods of which nothing but words has changed
 	GrantsList       = Method[ListGrants, Grants]{"grants.list", false}
 	GrantsAdd        = Method[AddGrants, Grants]{"grants.add", true}
 	GrantsRevoke     = Method[RevokeGrants, Revoked]{"grants.revoke", true}
@@ -68,7 +69,7 @@ func (m Method[Req, Rep]) row() Row {
 func Rows() []Row {
 	return []Row{
 		HostStatus.row(), HostVersion.row(), AppsList.row(), AppsAdd.row(), AppsDisconnect.row(), ResourcesList.row(),
-		ResourcesShow.row(), ReviewApprove.row(), GrantsList.row(), GrantsAdd.row(), GrantsRevoke.row(), ConfirmList.row(),
+		ResourcesShow.row(), ReviewApprove.row(), ReviewReaffirm.row(), GrantsList.row(), GrantsAdd.row(), GrantsRevoke.row(), ConfirmList.row(),
 		ConfirmApprove.row(), ConfirmDeny.row(), JournalList.row(), JournalShow.row(), JournalReconcile.row(),
 		JournalVerify.row(), CallMethod.row(), ImportPlan.row(), ImportAdd.row(), ImportRefresh.row(),
 		ImportExport.row(), ImportRemove.row(),

@@ -117,6 +117,25 @@ type Definition struct {
 	ContractDigest string         `json:"contract_digest"`   // of the approved document, else empty
 	Upstream       strictjson.Raw `json:"upstream,omitzero"` // the whole tool as it was received; untrusted
 	Import         strictjson.Raw `json:"import,omitzero"`   // what the importer decided and lost
+	Change         *Change        `json:"change,omitzero"`   // of a drifted one: how it differs from what was approved
+}
+
+// Change is how a method that needs a new yes differs from what the owner approved
+// last. Where the kind is back or wording, review.reaffirm is enough.
+type Change struct {
+	Kind        string       `json:"kind"`    // back, wording or meaning
+	Effects     []string     `json:"effects"` // that were approved
+	Differences []Difference `json:"differences"`
+	More        int          `json:"more,omitzero"` // differences that are left out here
+}
+
+// Difference is one place of the upstream's definition. Before and After are text
+// where Words, and JSON otherwise; characters that cannot be seen are escapes.
+type Difference struct {
+	Pointer string `json:"pointer"`
+	Words   bool   `json:"words"`
+	Before  string `json:"before"`
+	After   string `json:"after"`
 }
 
 // Approve says yes to methods of one resource as they were shown.
@@ -138,6 +157,23 @@ type Approved struct {
 	Resource string   `json:"resource"` // id
 	Revision string   `json:"revision"`
 	Methods  []string `json:"methods"`
+}
+
+// Reaffirm says yes again to methods of one resource as they were shown, of which the
+// upstream has changed nothing but words, or has taken its change back.
+type Reaffirm struct {
+	Resource string   `json:"resource"` // as in ResourceRef
+	Shown    string   `json:"shown"`    // of the Review
+	Methods  []string `json:"methods"`
+}
+
+// Reaffirmed tells the resource's new revision, the methods that are live by this, and
+// how many grants go on under the new words.
+type Reaffirmed struct {
+	Resource string   `json:"resource"` // id
+	Revision string   `json:"revision"`
+	Methods  []string `json:"methods"`
+	Grants   int      `json:"grants"`
 }
 
 // ListGrants selects rows; an empty app is all of them.

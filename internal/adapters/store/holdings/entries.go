@@ -214,7 +214,8 @@ func (h *Holdings) contractOf(which id.Adapter) func(group int) string {
 // same reports whether a method needs no new row.
 func same(a, b resource.Kept) bool {
 	return a.Method.State == b.Method.State && a.Method.Reason == b.Method.Reason && a.Method.Document == b.Method.Document &&
-		a.Method.Pin() == b.Method.Pin() && bytes.Equal(a.Raw, b.Raw) && bytes.Equal(a.Review, b.Review)
+		a.Method.Pin() == b.Method.Pin() && bytes.Equal(a.Raw, b.Raw) && bytes.Equal(a.Review, b.Review) &&
+		bytes.Equal(a.Approved.Raw, b.Approved.Raw)
 }
 
 // kindOfListing tells a listing that took something live out of use from others.

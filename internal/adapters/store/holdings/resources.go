@@ -115,7 +115,7 @@ func (h *Holdings) writeApproval(tx *ledger.Tx, owner id.Owner, ch authority.App
 	}
 	for _, m := range ch.Methods {
 		k := kept[m.Definition.ID]
-		k.Method = m
+		k.Method, k.Approved = m, resource.Approved{}
 		if err := record.PutMethod(tx.Tx, owner, ch.Resource.ID, k); err != nil {
 			return err
 		}

@@ -104,6 +104,7 @@ CREATE TABLE methods (
   binding BYTEA NOT NULL,
   upstream BYTEA NOT NULL,
   review BYTEA NOT NULL,
+  approved BYTEA NOT NULL,
   state TEXT NOT NULL,
   reason TEXT NOT NULL,
   PRIMARY KEY (owner, resource, contract, method)

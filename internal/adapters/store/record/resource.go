@@ -4,6 +4,7 @@ import (
 	"database/sql"
 
 	"github.com/stewardhost/steward/internal/domain/pool/contract"
+	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/bound"
@@ -28,11 +29,11 @@ const (
 	changeResource = "UPDATE resources SET revision = $3, state = $4 WHERE owner = $1 AND resource = $2"
 
 	methodsOf = "SELECT m.contract, m.method, m.document_digest, m.method_digest, m.binding_digest, m.definition, m.binding, " +
-		"m.upstream, m.review, m.state, m.reason FROM methods m WHERE m.owner = $1 AND m.resource = $2 ORDER BY m.contract, m.method"
+		"m.upstream, m.review, m.approved, m.state, m.reason FROM methods m WHERE m.owner = $1 AND m.resource = $2 ORDER BY m.contract, m.method"
 	putMethod = "INSERT INTO methods (owner, resource, contract, method, document_digest, method_digest, binding_digest, " +
-		"definition, binding, upstream, review, state, reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) " +
+		"definition, binding, upstream, review, approved, state, reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $14, $12, $13) " +
 		"ON CONFLICT (owner, resource, contract, method) DO UPDATE SET document_digest = $5, method_digest = $6, binding_digest = $7, " +
-		"definition = $8, binding = $9, upstream = $10, review = $11, state = $12, reason = $13"
+		"definition = $8, binding = $9, upstream = $10, review = $11, approved = $14, state = $12, reason = $13"
 
 	addContract = "INSERT INTO contracts (owner, digest, url, document, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING"
 )
@@ -100,11 +101,14 @@ func MethodsOf(tx *sqldb.Tx, owner id.Owner, which id.Resource) ([]resource.Kept
 	rows, err := tx.Query(methodsOf, owner.String(), which.String())
 	return sqldb.Collect(rows, err, func(rows *sql.Rows) (k resource.Kept, err error) {
 		m, s := &k.Method, stored{}
+		var approved []byte
 		if err := rows.Scan(Word(&m.Contract), Word(&m.Definition.ID), Text(&m.Document), Text(&s.pinMethod), Text(&s.pinBinding),
-			&s.definition, &s.binding, &k.Raw, &k.Review, Word(&m.State), Word(&m.Reason)); err != nil {
+			&s.definition, &s.binding, &k.Raw, &k.Review, &approved, Word(&m.State), Word(&m.Reason)); err != nil {
 			return k, err
 		}
-		m.Definition, m.Binding, err = DecodeMethod(m.Definition.ID, s.definition, s.binding)
+		if m.Definition, m.Binding, err = DecodeMethod(m.Definition.ID, s.definition, s.binding); err == nil {
+			k.Approved, err = decodeApproved(m.Definition.ID, approved)
+		}
 		return k, err
 	})
 }
@@ -128,8 +132,37 @@ func PutMethod(tx *sqldb.Tx, owner id.Owner, which id.Resource, k resource.Kept)
 	if err != nil {
 		return err
 	}
+	approved, err := encodeApproved(k.Approved)
+	if err != nil {
+		return err
+	}
 	return one(tx.Exec(putMethod, owner.String(), which.String(), m.Contract, m.Definition.ID, m.Document.String(), pin.Method.String(),
-		pin.Binding.String(), m.Definition.Encode(), binding, Bytes(k.Raw), Bytes(k.Review), string(m.State), m.Reason))
+		pin.Binding.String(), m.Definition.Encode(), binding, Bytes(k.Raw), Bytes(k.Review), string(m.State), m.Reason, Bytes(approved)))
+}
+
+// approvedJSON is how a method that was approved is kept beside what it is now.
+type approvedJSON struct {
+	Definition    contract.Method `json:"definition"`
+	Tool          strictjson.Raw  `json:"tool"`
+	MethodDigest  digest.Digest   `json:"method_digest"`
+	BindingDigest digest.Digest   `json:"binding_digest"`
+}
+
+func encodeApproved(a resource.Approved) ([]byte, error) {
+	if a.IsZero() {
+		return nil, nil
+	}
+	return strictjson.Encode(approvedJSON{a.Definition, a.Raw, a.Pin.Method, a.Pin.Binding})
+}
+
+func decodeApproved(method string, raw []byte) (a resource.Approved, err error) {
+	if len(raw) == 0 {
+		return a, nil
+	}
+	var in approvedJSON
+	err = strictjson.Decode(raw, storedLimits, &in)
+	in.Definition.ID = method
+	return resource.Approved{Definition: in.Definition, Raw: in.Tool, Pin: grant.Pin{Method: in.MethodDigest, Binding: in.BindingDigest}}, err
 }
 
 // AddContract keeps a contract document; one that is there already stays.

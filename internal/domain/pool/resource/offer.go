@@ -21,9 +21,10 @@ type Offer struct {
 
 // Kept is a method together with what the importer keeps beside it.
 type Kept struct {
-	Method Method
-	Raw    []byte
-	Review []byte
+	Method   Method
+	Raw      []byte
+	Review   []byte
+	Approved Approved // set where the method is not as the owner approved it
 }
 
 // Merge holds a fresh listing against what is stored and returns the methods as
@@ -31,8 +32,8 @@ type Kept struct {
 // methods that the listing changed (pool page, section 8).
 //
 // A tool whose definition differs in anything from the approved one needs a new
-// yes, and keeps needing it when the upstream takes the change back. A tool that
-// is gone is off. A method keeps its id and contract for ever; new tools fill
+// yes, and keeps needing it when the upstream takes the change back; what was
+// approved is kept beside it until then. A tool that is gone is off. A method keeps its id and contract for ever; new tools fill
 // contracts of at most bound.ContractMethods, made by url from a group number.
 func Merge(stored []Kept, listing []Offer, url func(group int) string) (after []Kept, changed []string) {
 	offers := make(map[string]Offer, len(listing))
@@ -75,12 +76,15 @@ func first(o Offer, url string) Kept {
 	if o.Refusal != "" {
 		m.State, m.Reason = Refused, o.Refusal
 	}
-	return Kept{m, o.Raw, o.Review}
+	return Kept{Method: m, Raw: o.Raw, Review: o.Review}
 }
 
 // meet decides what one stored method becomes in the face of a listing.
 func meet(k Kept, o Offer, offered bool) Kept {
 	before := k.Method
+	if before.State == Live && (!offered || before.Binding.Digest() != o.Binding.Digest()) {
+		k.Approved = Approved{before.Definition, k.Raw, before.Pin()}
+	}
 	if !offered {
 		k.Method.State, k.Method.Reason = Gone, "the upstream no longer offers it"
 		return k
@@ -90,15 +94,26 @@ func meet(k Kept, o Offer, offered bool) Kept {
 	}
 	o.Definition.ID = before.Definition.ID
 	next := first(o, before.Contract)
-	next.Method.Document = before.Document
-	if next.Method.State != Refused && before.State != Proposed && before.State != Refused {
+	next.Method.Document, next.Approved = before.Document, k.Approved
+	if next.Method.State != Refused && (!k.Approved.IsZero() || before.State != Proposed && before.State != Refused) {
 		next.Method.State = NeedsConsent
-		next.Method.Reason = "the upstream changed its definition"
-		if before.State == Gone {
-			next.Method.Reason = "the upstream offers it again"
-		}
+		next.Method.Reason = reason(next, before.State)
 	}
 	return next
+}
+
+// reason tells the owner why a method needs a new yes.
+func reason(k Kept, before MethodState) string {
+	change, _, _ := k.ChangeOf()
+	switch {
+	case before == Gone && change != Wording && change != Meaning:
+		return "the upstream offers it again"
+	case change == Back:
+		return "the upstream changed its definition, and took that back"
+	case change == Wording:
+		return "the upstream changed the words of its definition"
+	}
+	return "the upstream changed its definition"
 }
 
 // safeID gives a method id of the form that contracts accept. The upstream's
