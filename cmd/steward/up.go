@@ -3,18 +3,22 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/faces/admin"
+	"github.com/stewardhost/steward/internal/faces/admin/metrics"
 	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/faces/httpguard"
 	"github.com/stewardhost/steward/internal/faces/mcp"
@@ -22,6 +26,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/service/access"
+	"github.com/stewardhost/steward/internal/service/alarms"
 	"github.com/stewardhost/steward/internal/service/builtins"
 	"github.com/stewardhost/steward/internal/service/dispatch"
 	"github.com/stewardhost/steward/internal/service/importer"
@@ -46,6 +51,8 @@ type parts struct {
 	tools    *mcp.Door
 	owner    id.Owner
 	hand     id.Client
+	alarms   alarms.Watch
+	metrics  *metrics.Metrics
 	log      *slog.Logger
 }
 
@@ -55,7 +62,7 @@ func up(ctx context.Context, o cli.UpOptions) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level(o.Quiet)}))
+	log := slog.New(logging(o))
 	began := time.Now()
 	p, err := assemble(ctx, o.Data, log)
 	if err != nil {
@@ -76,13 +83,20 @@ func up(ctx context.Context, o cli.UpOptions) error {
 	if err != nil {
 		return errors.Join(err, web.Close(), local.Close())
 	}
+	watched, err := p.watched(ctx, o.Metrics, local, log)
+	if err != nil {
+		return errors.Join(err, web.Close(), local.Close())
+	}
 	host := admin.Host{Owner: p.owner, Hand: p.hand, Name: ownerName, Version: version, Node: p.store.Node(), Epoch: p.store.Epoch(),
-		StartedAt: began, Data: o.Data, Listen: []string{base}, Fenced: p.store.Fenced}
+		StartedAt: began, Data: o.Data, Listen: []string{base}, Restored: p.store.RestoredAt(), Metrics: watched.where, Fenced: p.store.Fenced, Alarms: p.alarms.Look}
 	webServer := httpguard.NewServer(guarded, log)
 	localServer := admin.NewServer(admin.New(host, p.services(), log), log)
-	ended := make(chan error, 2)
+	ended := make(chan error, 3)
 	go func() { ended <- webServer.Serve(httpguard.Limit(web, bound.HTTPConnections.Int())) }()
 	go func() { ended <- localServer.Serve(local) }()
+	if watched.server != nil {
+		go func() { ended <- watched.server.Serve(watched.listener) }()
+	}
 	streams, endStreams := context.WithCancel(ctx)
 	quiet := make(chan struct{})
 	go func() { defer close(quiet); p.tools.Run(streams) }()
@@ -100,7 +114,7 @@ func up(ctx context.Context, o cli.UpOptions) error {
 	<-quiet
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
-	err = errors.Join(err, webServer.Shutdown(drain), localServer.Shutdown(drain))
+	err = errors.Join(err, webServer.Shutdown(drain), localServer.Shutdown(drain), watched.close())
 	endSettling()
 	<-settled
 	return err
@@ -117,11 +131,30 @@ func notListening(err error) error {
 	return err
 }
 
-func level(quiet bool) slog.Level {
-	if quiet {
-		return slog.LevelWarn
+// logging writes to standard error; both forms escape what could break a line.
+func logging(o cli.UpOptions) slog.Handler {
+	opt := &slog.HandlerOptions{Level: slog.LevelInfo}
+	switch {
+	case o.Debug:
+		opt.Level = slog.LevelDebug
+	case o.Quiet:
+		opt.Level = slog.LevelWarn
 	}
-	return slog.LevelInfo
+	if o.JSON {
+		return slog.NewJSONHandler(escaping{os.Stderr}, opt)
+	}
+	return slog.NewTextHandler(os.Stderr, opt)
+}
+
+// escaping writes whole lines of JSON so that nothing in them moves a terminal.
+type escaping struct{ to io.Writer }
+
+func (e escaping) Write(line []byte) (int, error) {
+	text := strings.TrimSuffix(string(line), "\n")
+	if _, err := io.WriteString(e.to, paper.Escaped(text)+"\n"); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 // assemble opens the store, recovers, and builds the services.
@@ -155,6 +188,7 @@ func (p *parts) build(ctx context.Context) error {
 		return err
 	}
 	p.port = dispatch.New(p.store, p.fleet.executor, p.store.Node(), p.store.Epoch(), p.log)
+	p.watch()
 	p.tools = mcp.New(mcp.Ports{Find: p.store.FindToken, Catalog: p.store.Catalog, Call: p.port.Call, Denied: p.store.Denied},
 		mcp.Options{Version: version, Log: p.log})
 	p.store.OnChange(p.tools.Changed)
@@ -210,11 +244,7 @@ func (p *parts) other(w http.ResponseWriter, r *http.Request) {
 	case "/healthz":
 		w.WriteHeader(http.StatusNoContent)
 	case "/readyz":
-		status := http.StatusNoContent
-		if p.store.Fenced() != nil {
-			status = http.StatusServiceUnavailable
-		}
-		w.WriteHeader(status)
+		ready(w, p.alarms.Look(r.Context()))
 	default:
 		http.NotFound(w, r)
 	}

@@ -4,6 +4,8 @@ package crash_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,7 +64,7 @@ func fillUp(s *stage, seed uint64, fulls int) {
 	c := begin(s, seed)
 	defer c.stop()
 	probe := s.clients[0]
-	refused, slowest := 0, time.Duration(0)
+	refused, alarmed, slowest := 0, 0, time.Duration(0)
 	for round := range fulls {
 		moment(t.Context(), time.Duration(chance.IntN(300))*time.Millisecond)
 		fill(t, filepath.Join(disk, "filler"))
@@ -74,6 +76,9 @@ func fillUp(s *stage, seed uint64, fulls int) {
 			}
 			if got.Error != nil && got.Error.Code == "unavailable" && got.Effects == rpcwire.NotDispatched {
 				refused++
+				if status, body := s.ready(); status == http.StatusServiceUnavailable && body == "disk_full\n" {
+					alarmed++
+				}
 			} else if got.Status != rpcwire.OK {
 				t.Errorf("round %d: a full disk is told as %s %+v", round, got.Status, got.Error)
 			}
@@ -91,6 +96,9 @@ func fillUp(s *stage, seed uint64, fulls int) {
 			return err
 		})
 		slowest = max(slowest, time.Since(freed))
+		if status, body := s.ready(); status != http.StatusNoContent {
+			t.Errorf("round %d: there is room, and the host says HTTP %d %s", round, status, body)
+		}
 		if s.over() {
 			t.Fatalf("the host ended, %v:\n%s", s.up.ProcessState, s.lastWords())
 		}
@@ -98,13 +106,32 @@ func fillUp(s *stage, seed uint64, fulls int) {
 	if slowest > 5*time.Second {
 		t.Errorf("it took %s until a call went through again", slowest)
 	}
-	if refused == 0 {
-		t.Error("the disk was never full")
+	if refused == 0 || alarmed == 0 {
+		t.Errorf("the disk was full at %d calls, and the host said so at %d of them", refused, alarmed)
 	}
 	c.end(s)
 	count := s.judge()
 	s.stop()
-	figure.Tell(t, "R5", "seed=%d fulls=%d refused=%d back after %s %s", seed, fulls, refused, slowest.Round(time.Millisecond), count)
+	figure.Tell(t, "R5", "seed=%d fulls=%d refused=%d told by readyz=%d back after %s %s", seed, fulls, refused, alarmed, slowest.Round(time.Millisecond), count)
+}
+
+// ready asks whether the host takes calls.
+func (s *stage) ready() (int, string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.base()+"/readyz", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
 }
 
 // fill takes what room there is.

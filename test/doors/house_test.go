@@ -29,6 +29,7 @@ import (
 	"github.com/stewardhost/steward/internal/faces/rpc"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/service/access"
+	"github.com/stewardhost/steward/internal/service/alarms"
 	"github.com/stewardhost/steward/internal/service/builtins"
 	"github.com/stewardhost/steward/internal/service/dispatch"
 	"github.com/stewardhost/steward/internal/service/importer"
@@ -191,7 +192,8 @@ func (h *house) open() {
 	local, err := admin.Listen(filepath.Join(h.data, "run"), log)
 	h.must(err)
 	door := admin.New(admin.Host{Owner: h.owner, Hand: h.hand, Name: "owner", Version: "test", Node: s.Node(), Epoch: s.Epoch(),
-		StartedAt: time.Now(), Data: h.data, Listen: []string{h.web.URL}, Fenced: s.Fenced},
+		StartedAt: time.Now(), Data: h.data, Listen: []string{h.web.URL}, Fenced: s.Fenced,
+		Alarms: func(context.Context) []alarms.Alarm { return nil }},
 		admin.Services{Apps: owner.NewApps(s), Reviews: owner.NewReviews(s), Grants: owner.NewGrants(s),
 			Confirmations: owner.NewConfirmations(s), Ledger: owner.NewLedger(s), Importer: importer.New(s, h.up, log), Port: port}, log)
 	server, served := admin.NewServer(door, log), make(chan struct{})

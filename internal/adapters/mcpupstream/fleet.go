@@ -2,6 +2,8 @@ package mcpupstream
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -56,6 +58,18 @@ func (f *Fleet) Client(adapter id.Adapter) (*Client, bool) {
 	defer f.mu.Unlock()
 	c, ok := f.clients[adapter]
 	return c, ok
+}
+
+// States counts the connections by where they stand.
+func (f *Fleet) States() map[string]int {
+	f.mu.Lock()
+	clients := slices.Collect(maps.Values(f.clients))
+	f.mu.Unlock()
+	out := map[string]int{}
+	for _, c := range clients {
+		out[string(c.Status().State)]++
+	}
+	return out
 }
 
 // Drop ends an entry's connection and forgets it.

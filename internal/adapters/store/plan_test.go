@@ -23,6 +23,7 @@ var scans = map[string]string{
 	"holdings.restoreMethods":   "once in the life of a copy",
 	"holdings.restoreQuestions": "once in the life of a copy",
 	"holdings.restoreTokens":    "once in the life of a copy",
+	"journal.doubts":            "an index that holds doubts only, each of which a person ends",
 	"journal.allChains":         "Verify walks everything",
 	"journal.countEntries":      "Verify walks everything",
 	"journal.leftBehind":        "once at start, an index that holds unresolved rows only",

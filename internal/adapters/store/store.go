@@ -75,6 +75,7 @@ type Store struct {
 	*holdings.Holdings
 	*journal.Journal
 	ledger *ledger.Ledger
+	dir    string
 }
 
 // Open opens or creates the store in a folder and begins the node's next epoch.
@@ -99,7 +100,7 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	memory := record.NewMemory()
-	return &Store{holdings.New(l, memory, v), journal.New(l, memory), l}, nil
+	return &Store{holdings.New(l, memory, v), journal.New(l, memory), l, dir}, nil
 }
 
 // openVault makes the root key for a folder that has no node yet, and wants the
@@ -118,6 +119,9 @@ func (s *Store) Node() id.Node { return s.ledger.Node() }
 // Epoch counts the processes of the node.
 func (s *Store) Epoch() int64 { return s.ledger.Epoch() }
 
+// RestoredAt is when the store was last restored from a copy, zero for never.
+func (s *Store) RestoredAt() time.Time { return s.ledger.Restored() }
+
 // ClockBehind is how far the wall clock is behind the store's time.
 func (s *Store) ClockBehind() time.Duration { return s.ledger.Behind() }
 
@@ -129,6 +133,25 @@ func (s *Store) FencedCh() <-chan struct{} { return s.ledger.DB().FencedCh() }
 
 // Stats are the database's counts since Open.
 func (s *Store) Stats() sqldb.Stats { return s.ledger.DB().Stats() }
+
+// Full reports whether the disk has no room for a commit. Where the last one ended for
+// want of room it tries another, so that the answer is of now.
+func (s *Store) Full(ctx context.Context) bool {
+	return s.Stats().Full && s.ledger.Try(ctx) != nil
+}
+
+// Denials counts the refused attempts of this process, as the trail has them.
+func (s *Store) Denials() int64 { return s.ledger.Denials() }
+
+// Sizes gives the bytes of the database's file and of its log's.
+func (s *Store) Sizes() (database, log int64) {
+	for suffix, size := range map[string]*int64{"": &database, "-wal": &log} {
+		if info, err := os.Stat(filepath.Join(s.dir, databaseFile+suffix)); err == nil {
+			*size = info.Size()
+		}
+	}
+	return database, log
+}
 
 // Close writes what the trail still waits for and closes the database. The error
 // says if any of it could not be written.

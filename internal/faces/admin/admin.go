@@ -26,6 +26,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
+	"github.com/stewardhost/steward/internal/service/alarms"
 	"github.com/stewardhost/steward/internal/service/dispatch"
 	"github.com/stewardhost/steward/internal/service/importer"
 	"github.com/stewardhost/steward/internal/service/owner"
@@ -42,9 +43,12 @@ type Host struct {
 	Node      id.Node
 	Epoch     int64
 	StartedAt time.Time
-	Data      string   // folder
-	Listen    []string // base URLs of the HTTP doors
+	Data      string    // folder
+	Listen    []string  // base URLs of the HTTP doors
+	Restored  time.Time // when the store was last restored, zero for never
+	Metrics   string    // where the metrics are, empty for nowhere
 	Fenced    func() error
+	Alarms    func(context.Context) []alarms.Alarm
 }
 
 // Services are what the door's methods reach.

@@ -22,7 +22,10 @@ func (d *Door) status(ctx context.Context, _ adminwire.Empty) (adminwire.Status,
 	h := d.host
 	out := adminwire.Status{
 		Version: h.Version, Owner: h.Name, Node: h.Node.String(), Epoch: h.Epoch, StartedAt: h.StartedAt,
-		Data: h.Data, Listen: h.Listen, Store: "ok",
+		Data: h.Data, Listen: h.Listen, Store: "ok", Metrics: h.Metrics, Restored: h.Restored,
+	}
+	for _, a := range h.Alarms(ctx) {
+		out.Alarms = append(out.Alarms, adminwire.Alarm{Kind: string(a.Kind), Text: a.Text, Fix: a.Fix})
 	}
 	if err := h.Fenced(); err != nil {
 		out.Store = fault.From(err).Text

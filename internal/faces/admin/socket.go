@@ -145,10 +145,25 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
+// Beside makes another socket in the folder, as private as the first, and gives its
+// path. What it accepts is checked in the same way.
+func (l *Listener) Beside(name string) (net.Listener, string, error) {
+	path := filepath.Join(filepath.Dir(l.Addr().String()), name)
+	socket, err := bind(path)
+	if err != nil {
+		return nil, "", err
+	}
+	return &Listener{UnixListener: socket, uid: l.uid, peer: l.peer, log: l.log}, path, nil
+}
+
 // Close removes the socket and lets the folder go.
 func (l *Listener) Close() error {
 	err := l.UnixListener.Close()
-	l.once.Do(func() { err = errors.Join(err, l.lock.Close()) })
+	l.once.Do(func() {
+		if l.lock != nil { // one beside another has none
+			err = errors.Join(err, l.lock.Close())
+		}
+	})
 	return err
 }
 

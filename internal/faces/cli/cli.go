@@ -44,10 +44,13 @@ type Host struct {
 
 // UpOptions are the settings of a host that is to be started.
 type UpOptions struct {
-	Listen string      // host:port of the HTTP doors
-	Data   string      // the folder, which need not exist
-	Quiet  bool        // log problems only
-	Ready  func(Doors) // must be called once, from any goroutine
+	Listen  string      // host:port of the HTTP doors
+	Data    string      // the folder, which need not exist
+	Quiet   bool        // log problems only
+	Debug   bool        // log what only an engineer wants to know, too
+	JSON    bool        // log lines of JSON
+	Metrics string      // loopback address of the metrics, trouble.MetricsSocket, or empty for none
+	Ready   func(Doors) // must be called once, from any goroutine
 }
 
 // Doors is where a running host can be found.

@@ -23,12 +23,18 @@ until an interrupt or SIGTERM. The HTTP doors are on loopback only.`,
 	}
 	cmd.Flags().StringVar(&o.Listen, "listen", trouble.UsualListen, "address and port of the HTTP doors; port 0 is any free one")
 	cmd.Flags().StringVar(&o.Data, "data", "", "the data folder; the same as --home")
+	cmd.Flags().StringVar(&o.Metrics, "metrics", "", "serve metrics and profiles on a loopback address and port, or on a socket in the data folder: "+trouble.MetricsSocket)
+	cmd.Flags().BoolVar(&o.Debug, "debug", false, "log more")
+	cmd.Flags().BoolVar(&o.JSON, "log-json", false, "log lines of JSON")
 	cmd.Flags().BoolVarP(&o.Quiet, "quiet", "q", false, "print nothing but problems")
 	return cmd
 }
 
 func (d verbs) runUp(ctx context.Context, o UpOptions) error {
 	if err := trouble.CheckListen(o.Listen); err != nil {
+		return err
+	}
+	if err := trouble.CheckMetrics(o.Metrics); err != nil {
 		return err
 	}
 	if o.Data != "" {

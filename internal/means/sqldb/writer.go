@@ -194,6 +194,9 @@ func (w *writer) spoiled(i int, crashed bool) {
 		w.refuse(w.fence.raise("a statement failed", r.err))
 		return
 	}
+	if judge(r.err, false) == full {
+		w.count.full.Store(true)
+	}
 	if len(w.batch) == 1 {
 		w.answer()
 		return
@@ -216,6 +219,7 @@ func (w *writer) commitFailed(err error) {
 		w.refuse(w.fence.raise("a commit failed", unknown(err)))
 		return
 	case full:
+		w.count.full.Store(true)
 		w.refuse(noRoom(err))
 		return
 	}

@@ -94,18 +94,27 @@ type Port struct {
 	log       *slog.Logger
 	known     *definitions
 	unsettled *unsettled
+	watch     Watcher
 }
+
+// Watcher is told of each answer and how long it took, on the caller's goroutine.
+type Watcher func(authority.Caller, invocation.Answer, time.Duration)
+
+// Watch has the port tell of its answers; it is called before the first call.
+func (p *Port) Watch(w Watcher) { p.watch = w }
 
 // New returns a port for one process of the host, named by node and epoch.
 func New(journal Journal, executors FindExecutor, node id.Node, epoch int64, log *slog.Logger) *Port {
 	return &Port{journal: journal, executors: executors, now: time.Now, node: node, epoch: epoch, log: log,
-		known: newDefinitions(), unsettled: newUnsettled()}
+		known: newDefinitions(), unsettled: newUnsettled(), watch: func(authority.Caller, invocation.Answer, time.Duration) {}}
 }
 
 // Call executes one request for a caller and returns what is durably known. It
 // never fails: every refusal and failure is an answer. When ctx ends after the
 // mark, the executor is told to cancel and the outcome is still settled.
-func (p *Port) Call(ctx context.Context, caller authority.Caller, r Request) invocation.Answer {
+func (p *Port) Call(ctx context.Context, caller authority.Caller, r Request) (answer invocation.Answer) {
+	began := p.now()
+	defer func() { p.watch(caller, answer, p.now().Sub(began)) }()
 	if err := failpoint.Hit(failpoint.Parsed); err != nil {
 		return refusal(r.Tx, err)
 	}

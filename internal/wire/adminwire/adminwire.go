@@ -107,10 +107,20 @@ type Status struct {
 	Node      string    `json:"node"`
 	Epoch     int64     `json:"epoch"`
 	StartedAt time.Time `json:"started_at"`
-	Data      string    `json:"data"`   // folder
-	Listen    []string  `json:"listen"` // base URLs of the HTTP doors
-	Store     string    `json:"store"`  // ok, or why nothing is accepted any more
+	Data      string    `json:"data"`             // folder
+	Listen    []string  `json:"listen"`           // base URLs of the HTTP doors
+	Store     string    `json:"store"`            // ok, or why nothing is accepted any more
+	Metrics   string    `json:"metrics,omitzero"` // where they are served, if they are
+	Restored  time.Time `json:"restored_at,omitzero"`
+	Alarms    []Alarm   `json:"alarms,omitzero"` // the gravest first
 	Count     Count     `json:"count"`
+}
+
+// Alarm is a fact that should not wait until somebody looks for it. Kinds stay.
+type Alarm struct {
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+	Fix  string `json:"fix"`
 }
 
 // Count is what an owner has, and what waits for the owner.

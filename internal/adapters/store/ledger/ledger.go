@@ -19,6 +19,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/audit"
@@ -36,7 +37,8 @@ type Ledger struct {
 	trail   *trail
 	notices *notices
 
-	restored time.Time // set before the ledger is shared
+	denials  atomic.Int64 // refused attempts that the trail has or will have
+	restored time.Time    // set before the ledger is shared
 
 	identity identity // as it is in the file
 }
@@ -46,6 +48,7 @@ const (
 	lastEpoch   = "SELECT n.chain, n.epoch FROM nodes n WHERE n.node = $1 ORDER BY n.epoch DESC LIMIT 1"
 	endEpochs   = "UPDATE nodes SET ended_at = $1 WHERE ended_at = 0"
 	beginEpoch  = "INSERT INTO nodes (chain, node, epoch, started_at, ended_at, restored_at) VALUES ($1, $2, $3, $4, 0, 0)"
+	tryOut      = "UPDATE nodes SET ended_at = 0 WHERE node = $1 AND epoch = $2"
 	lastRestore = "SELECT COALESCE(MAX(n.restored_at), 0) FROM nodes n"
 	setRestored = "UPDATE nodes SET restored_at = $3 WHERE node = $1 AND epoch = $2"
 	lastTimes   = "SELECT COALESCE(MAX(i.reserved_at), 0), COALESCE(MAX(i.dispatched_at), 0) FROM invocations i " +
@@ -202,10 +205,22 @@ func (l *Ledger) Write(ctx context.Context, job func(*Tx) error) error {
 	}
 	l.trail.confirm(done.last)
 	if done.refused != nil {
+		l.denials.Add(1)
 		return done.refused
 	}
 	return nil
 }
+
+// Try writes nothing new, durably, to learn whether anything can be written.
+func (l *Ledger) Try(ctx context.Context) error {
+	return l.Write(ctx, func(tx *Tx) error {
+		_, err := tx.Exec(tryOut, l.node.String(), l.epoch)
+		return err
+	})
+}
+
+// Denials counts the refused attempts of this process.
+func (l *Ledger) Denials() int64 { return l.denials.Load() }
 
 // Read runs a job on one snapshot; it must not write.
 func (l *Ledger) Read(ctx context.Context, job func(*Tx) error) error {

@@ -63,6 +63,9 @@ func (l *Ledger) Later(e audit.Entry) {
 	if n.closed {
 		return
 	}
+	if e.Kind == audit.Denied {
+		l.denials.Add(1)
+	}
 	s := n.sums[key]
 	if s == nil {
 		if len(n.sums) >= sumsMax {

@@ -14,16 +14,34 @@ func Status(w io.Writer, s adminwire.Status, here func(command string) string) {
 	t := paper.NewTable()
 	t.Row("host", "steward "+s.Version+", up since "+paper.Stamp(s.StartedAt))
 	doors(t, s.Listen)
+	if s.Metrics != "" {
+		t.Row("metrics", s.Metrics)
+	}
 	t.Row("folder", s.Data)
 	t.Row("store", s.Store)
+	if !s.Restored.IsZero() {
+		t.Row("restored", paper.Stamp(s.Restored))
+	}
 	t.Row("owner", s.Owner)
 	t.Row("node", fmt.Sprintf("%s, epoch %d", s.Node, s.Epoch))
 	t.Row("has", fmt.Sprintf("%s, %s, %s", paper.Count(s.Count.Apps, "app"), paper.Count(s.Count.Resources, "resource"),
 		paper.Count(s.Count.Grants, "grant")))
 	t.Write(w, "")
-	if !Owed(w, s.Count, here) {
+	alarms(w, s.Alarms, here)
+	if !Owed(w, s.Count, here) && len(s.Alarms) == 0 {
 		fmt.Fprintln(w, "Nothing waits for you.")
 	}
+}
+
+func alarms(w io.Writer, list []adminwire.Alarm, here func(command string) string) {
+	if len(list) == 0 {
+		return
+	}
+	t := paper.NewTable("alarm", "mend it with")
+	for _, a := range list {
+		t.Row(paper.Line(a.Text), here(a.Fix))
+	}
+	t.Write(w, "")
 }
 
 // Up tells where a host that has just started can be found.

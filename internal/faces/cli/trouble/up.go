@@ -15,6 +15,24 @@ import (
 // UsualListen is where the HTTP doors are unless the owner says otherwise.
 const UsualListen = "127.0.0.1:7777"
 
+// MetricsSocket is the name of the metrics' socket in place of an address.
+const MetricsSocket = "socket"
+
+// CheckMetrics refuses what CheckListen does, but for nothing and for the socket.
+func CheckMetrics(address string) error {
+	if address == "" || address == MetricsSocket {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(address)
+	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
+		return UsageOf("steward up --metrics "+MetricsSocket, "%s is not an address and a port, nor the word %s", paper.Word(address), MetricsSocket)
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
+		return nil
+	}
+	return New(Unsafe, "metrics and profiles are for this machine only, and "+paper.Word(address)+" is no loopback address", "steward up --metrics "+MetricsSocket)
+}
+
 // CheckListen refuses what would let others in: there is no TLS yet.
 func CheckListen(address string) error {
 	host, port, err := net.SplitHostPort(address)
