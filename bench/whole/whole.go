@@ -14,6 +14,7 @@ import (
 	"net/http"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/fleet"
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
@@ -39,7 +40,7 @@ type Host struct {
 	Addr string // host:port of the doors
 
 	store    *store.Store
-	fleet    *fleet
+	fleet    *connections
 	importer *importer.Importer
 	port     *dispatch.Port
 	owner    id.Owner
@@ -54,7 +55,7 @@ func Open(ctx context.Context, dir string) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{store: s, fleet: &fleet{mcpupstream.NewFleet("", mcpupstream.Listener{
+	h := &Host{store: s, fleet: &connections{fleet.New(fleet.Listener{
 		Changed: func(id.Adapter) {}, Opened: func(context.Context, id.Adapter, mcpupstream.Listing) error { return nil },
 	})}, ended: make(chan struct{})}
 	if err := h.serve(ctx); err != nil {
@@ -119,14 +120,16 @@ func (h *Host) Close() error {
 }
 
 // fleet gives the connections the shapes that services know them by.
-type fleet struct{ *mcpupstream.Fleet }
+type connections struct{ *fleet.Fleet }
 
-func (f *fleet) Use(adapter id.Adapter, e importer.Entry) error {
-	f.Fleet.Use(adapter, e.Name, childprocess.Spec{Command: e.Command, Args: e.Args, Env: childprocess.BaseEnv()})
+func (f *connections) Use(adapter id.Adapter, e importer.Entry) error {
+	f.Fleet.Use(adapter, func() *mcpupstream.Client {
+		return mcpupstream.NewStdio(e.Name, childprocess.Spec{Command: e.Command, Args: e.Args, Env: childprocess.BaseEnv()}, mcpupstream.Options{})
+	})
 	return nil
 }
 
-func (f *fleet) List(ctx context.Context, adapter id.Adapter) (importer.Listed, error) {
+func (f *connections) List(ctx context.Context, adapter id.Adapter) (importer.Listed, error) {
 	client, ok := f.Client(adapter)
 	if !ok {
 		return importer.Listed{}, fault.New(fault.NotFound, "there is no such connection")
@@ -142,9 +145,9 @@ func (f *fleet) List(ctx context.Context, adapter id.Adapter) (importer.Listed, 
 	return out, nil
 }
 
-func (f *fleet) Connection(id.Adapter) (view.Connection, bool) { return view.Connection{}, false }
+func (f *connections) Connection(id.Adapter) (view.Connection, bool) { return view.Connection{}, false }
 
-func (f *fleet) executor(adapter id.Adapter) (dispatch.Executor, bool) {
+func (f *connections) executor(adapter id.Adapter) (dispatch.Executor, bool) {
 	client, ok := f.Client(adapter)
 	return client, ok
 }

@@ -45,7 +45,7 @@ const (
 // parts is one host, wired.
 type parts struct {
 	store    *store.Store
-	fleet    *fleet
+	fleet    *upstreams
 	importer *importer.Importer
 	port     *dispatch.Port
 	tools    *mcp.Door
@@ -182,7 +182,7 @@ func (p *parts) build(ctx context.Context) error {
 	if p.owner, p.hand, err = p.store.EnsureOwner(ctx, ownerName, seeds); err != nil {
 		return err
 	}
-	p.fleet = newFleet(p.relist, p.opened)
+	p.fleet = newUpstreams(p.relist, p.opened)
 	p.importer = importer.New(p.store, p.fleet, p.log)
 	if err := p.importer.Start(ctx); err != nil {
 		return err

@@ -12,7 +12,8 @@ import (
 	"github.com/stewardhost/steward/internal/ground/failpoint"
 )
 
-// call sends one tools/call and says what became of it.
+// CallReporting sends one tools/call and says what became of it; it tells how far
+// it is, where progress is not nil.
 //
 //	write ── nothing went out ─────────────> Unreached
 //	  │ └─── cut off ──> session ends ─────> TimedOut, Cancelled, Broken
@@ -20,12 +21,7 @@ import (
 //	  ├───── session ends ─────────────────> Broken
 //	  ├───── deadline ──> notice ──────────> TimedOut          (late answer kept)
 //	  └───── cancelled ─> notice ─> grace ─> answer, Cancelled (late answer kept)
-func (s *session) call(ctx context.Context, tool string, args []byte, late func(invocation.Event)) invocation.Event {
-	return s.callReporting(ctx, tool, args, late, nil)
-}
-
-// callReporting is call; it tells how far it is, where progress is not nil.
-func (s *session) callReporting(ctx context.Context, tool string, args []byte, late func(invocation.Event), progress func(invocation.Progress)) invocation.Event {
+func (s *session) CallReporting(ctx context.Context, tool string, args []byte, late func(invocation.Event), progress func(invocation.Progress)) invocation.Event {
 	id, w := s.expect(answer.Call, late)
 	meta := s.meta
 	if progress != nil {
@@ -45,7 +41,7 @@ func (s *session) callReporting(ctx context.Context, tool string, args []byte, l
 		return s.unsent(ctx, n, err)
 	}
 	if err := failpoint.Hit(failpoint.Sent); err != nil {
-		s.end(err.Error())
+		s.End(err.Error())
 	}
 	select {
 	case a := <-w.answer:
@@ -107,7 +103,7 @@ func (s *session) broken(id int64, w *waiter) invocation.Event {
 // unsent is the event of a call whose line did not go out whole.
 func (s *session) unsent(ctx context.Context, n int, err error) invocation.Event {
 	switch {
-	case n == 0 && !s.alive():
+	case n == 0 && !s.Alive():
 		return unreached(s.reason())
 	case n == 0:
 		return unreached("the upstream takes no input")

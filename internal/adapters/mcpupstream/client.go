@@ -188,11 +188,11 @@ var errSwitchedOff = fault.New(fault.Unavailable, "the upstream is not running")
 // look notices a session that has ended; the lock is held.
 func (c *Client) look() {
 	s := c.session
-	if s == nil || s.alive() {
+	if s == nil || s.Alive() {
 		return
 	}
 	c.session = nil
-	_, at := s.demise()
+	_, at := s.Demise()
 	if at.Sub(c.startedAt) >= provenAfter {
 		c.failures = 0
 	}
@@ -207,13 +207,13 @@ func (c *Client) fail(at time.Time, f *fault.Fault) {
 }
 
 func notRunning(s conversation) *fault.Fault {
-	why, _ := s.demise()
+	why, _ := s.Demise()
 	return fault.New(fault.Unavailable, "the upstream is not running: "+why).Because(confide(lastWords(s)))
 }
 
 // lastWords are for the owner alone: an upstream may say anything.
 func lastWords(s conversation) string {
-	words := s.words()
+	words := s.Words()
 	words = strings.ToValidUTF8(words[max(0, len(words)-reasonBytes):], "")
 	if words == "" {
 		return "it said nothing"
@@ -305,7 +305,7 @@ func (c *Client) start(a *attempt, previous conversation) {
 		c.fail(time.Now(), f)
 		a.err = c.paused()
 	case c.open.Err() != nil:
-		s.end("closed")
+		s.End("closed")
 		a.err = errSwitchedOff
 	default:
 		c.session, c.startedAt = s, time.Now()
@@ -317,7 +317,7 @@ func (c *Client) start(a *attempt, previous conversation) {
 func (c *Client) connect(ctx context.Context, previous conversation) (conversation, *fault.Fault) {
 	if previous != nil {
 		select {
-		case <-previous.vacated():
+		case <-previous.Vacated():
 		case <-ctx.Done():
 			return nil, fault.New(fault.Unavailable, "the upstream's former process has not ended").Because(ctx.Err())
 		}
@@ -329,9 +329,9 @@ func (c *Client) connect(ctx context.Context, previous conversation) (conversati
 	c.mu.Lock()
 	c.previous = s
 	c.mu.Unlock()
-	c.work.Go(s.run)
+	c.work.Go(s.Run)
 
-	if err := s.handshake(ctx, c.version); err != nil {
+	if err := s.Handshake(ctx, c.version); err != nil {
 		return nil, abandon(s, err)
 	}
 	return s, nil
@@ -345,7 +345,7 @@ func (c *Client) examine(ctx context.Context, s conversation, a *attempt) *fault
 	if look == nil {
 		return nil
 	}
-	offered, err := s.offered(ctx)
+	offered, err := s.Offered(ctx)
 	if err == nil {
 		err = look(ctx, offered)
 	}
@@ -358,10 +358,10 @@ func (c *Client) examine(ctx context.Context, s conversation, a *attempt) *fault
 
 // abandon ends a session that does not become ready.
 func abandon(s conversation, err error) *fault.Fault {
-	if !s.alive() {
+	if !s.Alive() {
 		return notRunning(s)
 	}
-	s.end("the start failed")
+	s.End("the start failed")
 	return fault.New(fault.Unavailable, "the upstream cannot be used").Because(confide(plain(err).Error() + "; " + lastWords(s)))
 }
 
@@ -390,7 +390,7 @@ func (c *Client) List(ctx context.Context) (Listing, error) {
 	}
 	ctx, cancel := withDeadline(ctx, bound.StartDeadline)
 	defer cancel()
-	return s.offered(ctx)
+	return s.Offered(ctx)
 }
 
 // Call sends one tools/call to the session that exists now; it opens none, so
@@ -416,10 +416,7 @@ func (c *Client) CallReporting(ctx context.Context, tool string, args []byte, la
 	}
 	ctx, cancel := withDeadline(ctx, bound.CallDeadline)
 	defer cancel()
-	if r, ok := s.(reporting); ok && progress != nil {
-		return r.callReporting(ctx, tool, args, late, progress)
-	}
-	return s.call(ctx, tool, args, late)
+	return s.CallReporting(ctx, tool, args, late, progress)
 }
 
 func withDeadline(ctx context.Context, row bound.Row) (context.Context, context.CancelFunc) {
@@ -437,9 +434,9 @@ func (c *Client) Status() Status {
 	st := Status{Name: c.name, State: Idle, Restarts: max(0, c.starts-1)}
 	switch {
 	case c.session != nil:
-		v := c.session.vitals()
-		st.State, st.PID, st.StartedAt = Ready, v.pid, c.startedAt
-		st.Noise, st.Strays = v.noise, v.strays
+		v := c.session.Vitals()
+		st.State, st.PID, st.StartedAt = Ready, v.PID, c.startedAt
+		st.Noise, st.Strays = v.Noise, v.Strays
 	case c.open.Err() != nil:
 	case c.starting != nil:
 		st.State = Starting
@@ -455,7 +452,7 @@ func (c *Client) Close() {
 	c.shut()
 	c.mu.Lock()
 	if c.session != nil {
-		c.session.end("switched off")
+		c.session.End("switched off")
 	}
 	c.mu.Unlock()
 	c.work.Wait()

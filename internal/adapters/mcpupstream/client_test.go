@@ -346,7 +346,7 @@ func TestHandshake(t *testing.T) {
 				want := Listing{}
 				if c.reason == "" {
 					version := map[string]string{"scripted": "7", "modern": "8"}[c.server]
-					want = Listing{c.server, version, c.protocol, "Be kind.", []RawTool{{Name: "tool", Raw: []byte(`{"name":"tool","inputSchema":{"type":"object"}}`)}}}
+					want = Listing{Server: c.server, Version: version, Protocol: c.protocol, Instructions: "Be kind.", Tools: []RawTool{{Name: "tool", Raw: []byte(`{"name":"tool","inputSchema":{"type":"object"}}`)}}}
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("listing (-want +got):\n%s", diff)

@@ -8,9 +8,9 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/question"
 )
 
-// handshake agrees on a protocol revision; the session cannot call before. No
+// Handshake agrees on a protocol revision; the session cannot call before. No
 // client capability is declared in either era.
-func (s *session) handshake(ctx context.Context, ownVersion string) error {
+func (s *session) Handshake(ctx context.Context, ownVersion string) error {
 	params, err := question.Initialize(ownVersion)
 	if err != nil {
 		return err

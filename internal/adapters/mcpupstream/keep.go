@@ -44,7 +44,7 @@ func (c *Client) standing() (over <-chan struct{}, until time.Duration) {
 	c.look()
 	switch {
 	case c.session != nil:
-		return c.session.over(), -1
+		return c.session.Over(), -1
 	case c.starting != nil:
 		return c.starting.done, -1
 	case c.starts == 0:

@@ -8,22 +8,16 @@ import (
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
-// Listing is everything that an upstream offered at one time. It was given to a
-// client that declared no capability, which can matter to what is offered.
-type Listing struct {
-	Server, Version string // what the upstream calls itself, unverified
-	Protocol        string // the revision that the session speaks
-	Instructions    string
-	Tools           []RawTool // in the upstream's order, names distinct; what was listed twice stands once
-}
+// Listing is everything that an upstream offered at one time.
+type Listing = answer.Catalog
 
 // RawTool is one definition, strict JSON, byte for byte as it was sent.
 type RawTool = answer.RawTool
 
-// offered lists the session's tools, and says whose they are. What was read of a
+// Offered lists the session's tools, and says whose they are. What was read of a
 // listing that is too large is given back at once: the collector alone would keep
 // the host that much larger.
-func (s *session) offered(ctx context.Context) (Listing, error) {
+func (s *session) Offered(ctx context.Context) (Listing, error) {
 	tools, err := s.list(ctx)
 	if fault.Is(err, fault.TooLarge) {
 		debug.FreeOSMemory()
@@ -32,7 +26,7 @@ func (s *session) offered(ctx context.Context) (Listing, error) {
 		return Listing{}, err
 	}
 	g := s.greeting
-	return Listing{g.Server, g.Version, g.Protocol, g.Instructions, tools}, nil
+	return g.Catalog(tools), nil
 }
 
 // list reads every page.

@@ -23,7 +23,7 @@ const endless = 8
 // read takes every line of the upstream until its output ends.
 func (s *session) read() {
 	lines := envelope.NewLines(s.link.out)
-	for s.alive() {
+	for s.Alive() {
 		line, err := lines.Next(s.lineLimit)
 		if errors.Is(err, envelope.ErrLong) {
 			err = s.skip(lines)
@@ -31,7 +31,7 @@ func (s *session) read() {
 			s.take(line)
 		}
 		if err != nil {
-			s.end(s.howItEnded("the upstream closed its output"))
+			s.End(s.howItEnded("the upstream closed its output"))
 		}
 	}
 }
@@ -79,7 +79,7 @@ func (s *session) skip(lines *envelope.Lines) error {
 		s.failAll()
 	}
 	if sieve.Size() > most {
-		s.end("the upstream sent a line without an end")
+		s.End("the upstream sent a line without an end")
 	}
 	if !told {
 		s.countNoise()
@@ -142,7 +142,7 @@ func (s *session) takeMessage(line []byte) {
 		}
 		if k == answer.Call {
 			if err := failpoint.Hit(failpoint.HalfRead); err != nil {
-				s.end(err.Error())
+				s.End(err.Error())
 				return
 			}
 		}

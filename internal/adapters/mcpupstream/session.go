@@ -88,9 +88,9 @@ func newSession(l link, changed func()) *session {
 	}
 }
 
-// run owns the session's goroutines and returns when all of them and the
+// Run owns the session's goroutines and returns when all of them and the
 // upstream have ended.
-func (s *session) run() {
+func (s *session) Run() {
 	var own sync.WaitGroup
 	own.Go(s.read)
 	own.Go(s.serve)
@@ -102,8 +102,8 @@ func (s *session) run() {
 	close(s.ended)
 }
 
-// end makes the session unusable; only the first reason counts.
-func (s *session) end(why string) {
+// End makes the session unusable; only the first reason counts.
+func (s *session) End(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -114,7 +114,7 @@ func (s *session) end(why string) {
 	}
 }
 
-func (s *session) alive() bool {
+func (s *session) Alive() bool {
 	select {
 	case <-s.gone:
 		return false
@@ -147,14 +147,14 @@ func (s *session) unasked(size int) {
 	over := s.chatter.Sub(now) > chatterAtOnce
 	s.mu.Unlock()
 	if over {
-		s.end("the upstream says more than it is asked for: " + bound.UpstreamChatter.Exceeded().Text)
+		s.End("the upstream says more than it is asked for: " + bound.UpstreamChatter.Exceeded().Text)
 	}
 }
 
 // errand runs work that outlives its caller but not the session; the lock is
 // held, so that nothing starts after the end.
 func (s *session) errand(work func()) {
-	if s.alive() {
+	if s.Alive() {
 		s.errands.Go(work)
 	}
 }
@@ -226,9 +226,9 @@ func (s *session) write(ctx context.Context, line []byte) (int, error) {
 	switch {
 	case err == nil:
 	case n > 0:
-		s.end("a line to the upstream was cut off")
+		s.End("a line to the upstream was cut off")
 	case ctx.Err() == nil && !isTimeout(err):
-		s.end(s.howItEnded("the upstream closed its input"))
+		s.End(s.howItEnded("the upstream closed its input"))
 	}
 	return n, err
 }
@@ -342,7 +342,7 @@ func (s *session) ask(ctx context.Context, k answer.Kind, method string, params 
 }
 
 func (s *session) unanswered() answer.Answer {
-	if s.alive() {
+	if s.Alive() {
 		return answer.Of(invocation.TimedOut, "no answer in time")
 	}
 	return answer.Of(invocation.Broken, s.reason())

@@ -34,6 +34,12 @@ type Greeting struct {
 	TellsChanges    bool // says when its tools change, if it is asked to
 }
 
+// Vitals are what is counted of one conversation.
+type Vitals struct {
+	PID           int // of a local process, else zero
+	Noise, Strays int64
+}
+
 // Initialized reads the answer to initialize. ask reports that the upstream
 // has left that era and must be asked with server/discover.
 func Initialized(a Answer) (g Greeting, ask bool, err error) {

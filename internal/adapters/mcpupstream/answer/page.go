@@ -18,6 +18,20 @@ type RawTool struct {
 	Trouble *fault.Fault
 }
 
+// Catalog is everything that an upstream offered at one time. It was given to a
+// client that declared no capability, which can matter to what is offered.
+type Catalog struct {
+	Server, Version string // what the upstream calls itself, unverified
+	Protocol        string // the revision that the session speaks
+	Instructions    string
+	Tools           []RawTool // in the upstream's order, names distinct; what was listed twice stands once
+}
+
+// Catalog is what a greeted upstream offers.
+func (g Greeting) Catalog(tools []RawTool) Catalog {
+	return Catalog{g.Server, g.Version, g.Protocol, g.Instructions, tools}
+}
+
 // Page reads the result of one tools/list, whose bytes the tools share; the
 // cursor, a JSON text as it was written, is nil on the last page. The fault of what is no page is
 // upstream_failed.

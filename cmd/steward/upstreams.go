@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/fleet"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -12,12 +13,12 @@ import (
 	"github.com/stewardhost/steward/internal/service/importer"
 )
 
-// fleet gives the upstream connections the two shapes that services know them
+// upstreams gives the upstream connections the two shapes that services know them
 // by: something to list, and something that executes.
-type fleet struct{ *mcpupstream.Fleet }
+type upstreams struct{ *fleet.Fleet }
 
-func newFleet(changed func(id.Adapter), opened func(context.Context, id.Adapter, importer.Listed) error) *fleet {
-	return &fleet{mcpupstream.NewFleet(version, mcpupstream.Listener{
+func newUpstreams(changed func(id.Adapter), opened func(context.Context, id.Adapter, importer.Listed) error) *upstreams {
+	return &upstreams{fleet.New(fleet.Listener{
 		Changed: changed,
 		Opened: func(ctx context.Context, adapter id.Adapter, l mcpupstream.Listing) error {
 			return opened(ctx, adapter, listedOf(l))
@@ -26,17 +27,20 @@ func newFleet(changed func(id.Adapter), opened func(context.Context, id.Adapter,
 }
 
 // Use makes an entry known under an adapter's id.
-func (f *fleet) Use(adapter id.Adapter, e importer.Entry) error {
+func (f *upstreams) Use(adapter id.Adapter, e importer.Entry) error {
 	env := childprocess.BaseEnv()
 	for name, value := range e.Env {
 		env = append(env, name+"="+value)
 	}
-	f.Fleet.Use(adapter, e.Name, childprocess.Spec{Command: e.Command, Args: e.Args, Env: env, Dir: e.Dir})
+	f.Fleet.Use(adapter, func() *mcpupstream.Client {
+		spec := childprocess.Spec{Command: e.Command, Args: e.Args, Env: env, Dir: e.Dir}
+		return mcpupstream.NewStdio(e.Name, spec, mcpupstream.Options{Version: version})
+	})
 	return nil
 }
 
 // List opens the connection if needed and reads everything that it offers.
-func (f *fleet) List(ctx context.Context, adapter id.Adapter) (importer.Listed, error) {
+func (f *upstreams) List(ctx context.Context, adapter id.Adapter) (importer.Listed, error) {
 	client, ok := f.Client(adapter)
 	if !ok {
 		return importer.Listed{}, fault.New(fault.NotFound, "there is no such connection")
@@ -57,7 +61,7 @@ func listedOf(l mcpupstream.Listing) importer.Listed {
 }
 
 // Connection tells how an entry's connection stands.
-func (f *fleet) Connection(adapter id.Adapter) (view.Connection, bool) {
+func (f *upstreams) Connection(adapter id.Adapter) (view.Connection, bool) {
 	client, ok := f.Client(adapter)
 	if !ok {
 		return view.Connection{}, false
@@ -66,7 +70,7 @@ func (f *fleet) Connection(adapter id.Adapter) (view.Connection, bool) {
 	return view.Connection{State: string(s.State), Reason: s.Reason, PID: s.PID, Restarts: s.Restarts}, true
 }
 
-func (f *fleet) executor(adapter id.Adapter) (dispatch.Executor, bool) {
+func (f *upstreams) executor(adapter id.Adapter) (dispatch.Executor, bool) {
 	client, ok := f.Client(adapter)
 	if !ok {
 		return nil, false

@@ -1,4 +1,9 @@
-package mcpupstream
+// Package fleet is the set of upstream connections that a host uses, one for each
+// entry. Knowing an entry starts nothing.
+//
+// One lock guards the set; a Fleet is safe for concurrent use. What a connection
+// promises is its client's to say (mcpupstream).
+package fleet
 
 import (
 	"context"
@@ -6,19 +11,16 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
 	"github.com/stewardhost/steward/internal/ground/id"
-	"github.com/stewardhost/steward/internal/means/childprocess"
 )
 
-// Fleet is the set of connections that a host uses, one for each entry. Knowing
-// an entry starts nothing. One lock guards the set; it is safe for concurrent
-// use.
+// Fleet is the set; use New.
 type Fleet struct {
-	version string
-	hear    Listener
+	hear Listener
 
 	mu      sync.Mutex
-	clients map[id.Adapter]*Client
+	clients map[id.Adapter]*mcpupstream.Client
 	closed  bool
 }
 
@@ -29,31 +31,31 @@ type Listener struct {
 	// bound.RelistEvery.
 	Changed func(id.Adapter)
 	// Opened looks at what a new session offers, before a call can go out to it.
-	Opened func(context.Context, id.Adapter, Listing) error
+	Opened func(context.Context, id.Adapter, mcpupstream.Listing) error
 }
 
-// NewFleet returns an empty set; version is steward's own, as upstreams are told
-// it.
-func NewFleet(version string, hear Listener) *Fleet {
-	return &Fleet{version: version, hear: hear, clients: make(map[id.Adapter]*Client)}
+// New returns an empty set.
+func New(hear Listener) *Fleet {
+	return &Fleet{hear: hear, clients: make(map[id.Adapter]*mcpupstream.Client)}
 }
 
-// Use makes an entry known. An entry that is known already keeps its connection.
-func (f *Fleet) Use(adapter id.Adapter, name string, spec childprocess.Spec) {
+// Use makes an entry known, whose client is made now and belongs to the fleet. An
+// entry that is known already keeps its connection.
+func (f *Fleet) Use(adapter id.Adapter, client func() *mcpupstream.Client) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, known := f.clients[adapter]; known || f.closed {
 		return
 	}
-	c := NewStdio(name, spec, Options{Version: f.version})
+	c := client()
 	c.OnChanged(func() { f.hear.Changed(adapter) })
-	c.OnOpened(func(ctx context.Context, l Listing) error { return f.hear.Opened(ctx, adapter, l) })
+	c.OnOpened(func(ctx context.Context, l mcpupstream.Listing) error { return f.hear.Opened(ctx, adapter, l) })
 	c.KeepOpen()
 	f.clients[adapter] = c
 }
 
 // Client gives the connection of an entry, false if it is not known.
-func (f *Fleet) Client(adapter id.Adapter) (*Client, bool) {
+func (f *Fleet) Client(adapter id.Adapter) (*mcpupstream.Client, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c, ok := f.clients[adapter]
