@@ -90,7 +90,7 @@ func up(ctx context.Context, o cli.UpOptions) error {
 	host := admin.Host{Owner: p.owner, Hand: p.hand, Name: ownerName, Version: version, Node: p.store.Node(), Epoch: p.store.Epoch(),
 		StartedAt: began, Data: o.Data, Listen: []string{base}, Restored: p.store.RestoredAt(), Metrics: watched.where, Fenced: p.store.Fenced, Alarms: p.alarms.Look}
 	webServer := httpguard.NewServer(guarded, log)
-	localServer := admin.NewServer(admin.New(host, p.services(), log), log)
+	localServer := admin.NewServer(p.local(admin.New(host, p.services(), log)), log)
 	ended := make(chan error, 3)
 	go func() { ended <- webServer.Serve(httpguard.Limit(web, bound.HTTPConnections.Int())) }()
 	go func() { ended <- localServer.Serve(local) }()
@@ -234,6 +234,19 @@ func (p *parts) doors(log *slog.Logger) (http.Handler, error) {
 			rest.ServeHTTP(w, r)
 		}
 	}), nil
+}
+
+// local serves the owner's socket: the owner's door, and MCP for the bridges of
+// clients, which present an app's token like all others. Nobody but this user
+// gets a byte through, so that no name of a host is to be checked.
+func (p *parts) local(door http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/mcp" {
+			p.tools.ServeHTTP(w, r)
+			return
+		}
+		door.ServeHTTP(w, r)
+	})
 }
 
 // other serves every path but those of the RPC wire.

@@ -167,9 +167,9 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// NewServer returns a server for a Listener. An answer may take as long as an
-// import does.
-func NewServer(d *Door, log *slog.Logger) *http.Server {
+// NewServer returns a server for a Listener, of a Door and of what else is for this
+// user alone. An answer may take as long as an import does.
+func NewServer(d http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler: d, ReadHeaderTimeout: bound.HTTPHeader.Duration(), ReadTimeout: bound.HTTPRequest.Duration(),
 		IdleTimeout: bound.HTTPIdle.Duration(), MaxHeaderBytes: bound.HTTPHeaderBytes.Int(), ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),

@@ -13,6 +13,10 @@ var (
 	AdminBytes        = Row{"admin_request_bytes", 4 << 20, Bytes, fault.TooLarge, "faces page 1", "faces/admin"}
 	ClientFileBytes   = Row{"client_file_bytes", 16 << 20, Bytes, fault.TooLarge, "faces page 1", "adapters/clientconfig"}
 	ClientFileNodes   = Row{"client_file_nodes", 1 << 20, Count, fault.TooLarge, "faces page 1", "adapters/clientconfig"}
+	BridgeLineBytes   = Row{"bridge_line_bytes", 1 << 20, Bytes, fault.TooLarge, "pool page 9", "faces/cli/bridge"}
+	BridgeRequests    = Row{"bridge_requests", 64, Count, fault.RateLimited, "pool page 9", "faces/cli/bridge"}
+	BridgeDrain       = Row{"bridge_drain_ms", 2000, Milliseconds, fault.Unavailable, "pool page 9", "faces/cli/bridge"}
+	DiffCells         = Row{"diff_cells", 4 << 20, Count, fault.TooLarge, "pool page 8", "faces/cli/difference"}
 	AnswerBytes       = Row{"answer_bytes", 16 << 20, Bytes, fault.TooLarge, "faces page 1", "faces/cli"}
 	ResultBytes       = Row{"result_bytes", 128 << 10, Bytes, fault.TooLarge, "draft, importer ceilings", "adapters/mcpupstream"}
 	ResultDepth       = Row{"result_depth", 32, Depth, fault.InvalidRequest, "pool page 7", "ground/strictjson"}
@@ -76,7 +80,7 @@ var (
 )
 
 var poolRows = []Row{
-	JSONBytes, JSONDepth, JSONNodes, RequestBytes, RequestDepth, RequestNodes, AdminBytes, ClientFileBytes, ClientFileNodes, AnswerBytes, ResultBytes, ResultDepth, ResultNodes,
+	JSONBytes, JSONDepth, JSONNodes, RequestBytes, RequestDepth, RequestNodes, AdminBytes, ClientFileBytes, ClientFileNodes, BridgeLineBytes, BridgeRequests, BridgeDrain, DiffCells, AnswerBytes, ResultBytes, ResultDepth, ResultNodes,
 	DescriptorBytes, ContractURLBytes, ContractMethods, SchemaBytes, SchemaDepth, SchemaNodes, SchemaProperties,
 	SchemaEnum, TitleBytes, DescriptionBytes, LabelBytes, CallDeadline, CallGrace, StartDeadline, StopGrace,
 	UpstreamLineBytes, RelistPause, RelistEvery, ListingTools, ListingPages, ListingBytes, ListingDepth, ListingNodes, ToolBytes, StderrBytes,

@@ -56,7 +56,7 @@ func TestTheREADMECanBeTyped(t *testing.T) {
 			continue
 		}
 		cmd := exec.Command("sh", "-c", path+"\n"+filled(h, line))
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "STEWARD_HOME="+h.Home)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "STEWARD_HOME="+h.Home, "HOME="+dir) // its own, for the files of clients
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v\n%safter:\n%s", line, err, out, typed)

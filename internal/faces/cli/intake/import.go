@@ -150,8 +150,8 @@ when you import the file again.`,
 			for _, s := range all.Servers {
 				servers = append(servers, clientconfig.Server{Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Cwd: s.Cwd, URL: s.URL, Headers: s.Headers})
 			}
-			_, err = fmt.Fprint(d.Out, paper.Escaped(string(clientconfig.Export(servers))))
-			return err
+			d.Say("%s", paper.JSON(clientconfig.Export(servers), ""))
+			return nil
 		},
 	}
 }

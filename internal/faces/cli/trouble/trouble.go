@@ -83,6 +83,8 @@ var outcomes = map[fault.Code]outcome{
 	fault.UpstreamFailed:       {Failed, "steward journal list"},
 	fault.Unavailable:          {Later, nextAgain},
 	fault.Indeterminate:        {Owner, "steward journal list --indeterminate"},
+	fault.CapabilityDenied:     {Failed, "let the manifest of the capsule name the topic"},
+	fault.TimedOut:             {Later, nextAgain},
 }
 
 // Hints are what helps with the command at hand.

@@ -26,7 +26,7 @@ func TestEveryCodeHasAnExitAndANextStep(t *testing.T) {
 		"malformed_record": 1, "record_too_large": 1, "invalid_envelope": 1, "unsupported_version": 1, "not_initialized": 1,
 		"already_initialized": 1, "stale_connection": 1, "duplicate_request": 1, "unknown_method": 1, "unsupported_capability": 1,
 		"invalid_payload": 1, "operation_already_known": 1, "unknown_session": 12, "session_busy": 10, "stale_control": 1,
-		"resource_not_found": 12, "unknown_turn": 12, "configuration_busy": 10, "limit_exceeded": 1, "persistence_failed": 10,
+		"resource_not_found": 12, "unknown_turn": 12, "configuration_busy": 10, "capability_denied": 1, "timed_out": 10, "limit_exceeded": 1, "persistence_failed": 10,
 		"shutting_down": 10, "internal_error": 1,
 	}
 	got := map[fault.Code]int{}
