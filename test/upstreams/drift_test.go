@@ -27,6 +27,7 @@ const sendTool = `{"name":"send","title":"Send","description":"Sends a note.",` 
 // change is of words or was taken back (field faults, FF39, FF40, FF75, FF76; threats,
 // A48).
 func TestDriftSuspendsThatMethodOnly(t *testing.T) {
+	t.Parallel()
 	up := server(t, sendTool, closed("keep", "Keeps."))
 	h := hosttest.Start(t)
 	app := h.AddApp("app")

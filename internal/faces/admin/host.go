@@ -50,6 +50,9 @@ func (d *Door) count(ctx context.Context) (adminwire.Count, error) {
 	}
 	for _, r := range resources {
 		n.Resources += one(r.Row.State == resource.Active)
+		if now, used := d.Importer.Connection(r.Adapter.ID); used {
+			n.Down += one(now.State == "failed")
+		}
 		for _, kept := range r.Methods {
 			n.Review += one(kept.Method.State == resource.Proposed || kept.Method.State == resource.NeedsConsent)
 		}

@@ -171,7 +171,9 @@ func publicText(ev invocation.Event, v invocation.Verdict) string {
 	case v.Code == fault.UpstreamFailed:
 		return "the upstream was called and refused"
 	case v.Code == fault.Unavailable:
-		return "the upstream cannot be called now; nothing was sent"
+		// Why nothing was sent is in our own words, and tells of no secret (field
+		// faults, FF30).
+		return "the upstream cannot be called now; nothing was sent: " + ev.Detail
 	}
 	return "the call may have happened; do not repeat it, ask the owner"
 }

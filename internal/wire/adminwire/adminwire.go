@@ -132,4 +132,5 @@ type Count struct {
 	Review        int  `json:"review"`        // methods that wait for a first or a new yes
 	Indeterminate int  `json:"indeterminate"` // calls in doubt, at most a page of them
 	More          bool `json:"more"`          // there are more calls in doubt than that
+	Down          int  `json:"down,omitzero"` // upstreams that somebody asked for and that do not run
 }

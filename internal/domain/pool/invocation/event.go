@@ -20,7 +20,7 @@ const (
 	Broken        EventKind = "broken"         // the connection or process ended, or a 5xx or redirect came
 	TimedOut      EventKind = "timed_out"      // the deadline passed
 	Cancelled     EventKind = "cancelled"      // the caller gave up and no answer came within the grace
-	Unreached     EventKind = "unreached"      // not one byte of the call was sent
+	Unreached     EventKind = "unreached"      // not one byte of the call was sent; its Detail may be told to the caller
 )
 
 // Event is what an adapter saw of one call. Result is the raw JSON of the

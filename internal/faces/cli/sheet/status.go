@@ -76,6 +76,7 @@ func Owed(w io.Writer, c adminwire.Count, here func(command string) string) bool
 	add(c.Confirmations, "call", "to confirm", "steward confirm list")
 	add(c.Indeterminate, "call", doubt, "steward journal list --indeterminate")
 	add(c.Review, "method", "to review", "steward review")
+	add(c.Down, "upstream", "down", "steward resources list")
 	if t.Len() == 0 {
 		return false
 	}
