@@ -52,7 +52,7 @@ var floors = []floor{
 var nouns = map[string][]string{
 	"bus": {"topic", "describe", "read"},
 	"pool": {
-		"contract", "narrowing", "grant", "resource", "item", "consent", "confirmation",
+		"contract", "narrowing", "budget", "grant", "resource", "item", "consent", "confirmation",
 		"invocation", "audit", "projection", "authority", "view",
 	},
 	"sessions": {

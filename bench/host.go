@@ -11,11 +11,13 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/stewardhost/steward/bench/meter"
+	"github.com/stewardhost/steward/bench/whole"
 )
 
 const patience = time.Minute // for anything that a host does
@@ -35,7 +37,8 @@ var doorLine = regexp.MustCompile(`http://(127\.0\.0\.1:[0-9]+)/mcp`)
 // up starts a host on a folder and waits until it says that it is ready and its
 // door says so too.
 func (b *bench) up(home string) (*host, error) {
-	h := &host{cmd: exec.Command(b.steward, "up", "--listen", "127.0.0.1:0", "--data", home), home: home, log: home + ".log", ended: make(chan struct{})}
+	h := &host{cmd: exec.Command(b.steward, "up", "--listen", "127.0.0.1:0", "--data", home,
+		"--resource-per-minute", strconv.FormatInt(whole.Ceiling.PerMinute, 10), "--resource-at-once", strconv.FormatInt(whole.Ceiling.AtOnce, 10)), home: home, log: home + ".log", ended: make(chan struct{})}
 	log, err := os.Create(h.log)
 	if err != nil {
 		return nil, err

@@ -5,8 +5,8 @@
 //
 // The rounds of all measurements alternate, and a figure is the median of its
 // rounds. The client is a process of its own, and so is each upstream. Nothing
-// outside of a temporary folder is written, everything is on loopback, and no
-// operator's ceiling is raised.
+// outside of a temporary folder is written and everything is on loopback. The
+// operator's ceilings are raised, and the table says so.
 package main
 
 import (

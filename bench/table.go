@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/bench/meter"
+	"github.com/stewardhost/steward/bench/whole"
 )
 
 // row is one line of the table. bar and stretch are limits on figure: from below
@@ -80,7 +81,8 @@ func (b *bench) table(w io.Writer) {
 		fmt.Fprintf(t, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t|\n", r.what, number(r.figure, r.unit), r.limit(r.bar), r.limit(r.stretch), r.verdict(), r.beside)
 	}
 	t.Flush()
-	fmt.Fprintf(w, "\n%d rows are short of their bar. No operator's ceiling was raised.\n", short)
+	fmt.Fprintf(w, "\n%d rows are short of their bar. The operator's ceilings were raised to %d calls a minute and %d at once.\n",
+		short, whole.Ceiling.PerMinute, whole.Ceiling.AtOnce)
 }
 
 // note shows on a terminal what is being done; elsewhere it is silent.

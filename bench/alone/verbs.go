@@ -39,7 +39,7 @@ type Verbs struct {
 // OpenVerbs opens a copy of a pool. The calls of its dead host count as
 // recovered.
 func OpenVerbs(ctx context.Context, p whole.Pool) (*Verbs, error) {
-	s, err := store.Open(ctx, p.Dir, store.Options{})
+	s, err := store.Open(ctx, p.Dir, store.Options{Ceiling: whole.Ceiling})
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/fleet"
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/faces/httpguard"
 	"github.com/stewardhost/steward/internal/faces/mcp"
@@ -49,9 +50,13 @@ type Host struct {
 	ended    chan struct{}
 }
 
+// Ceiling is what the bench raises each resource's ceiling to, since it asks how
+// fast calls are and not how many are let through.
+var Ceiling = budget.Ceiling{PerMinute: 1_000_000_000, AtOnce: 1_000_000}
+
 // Open starts a host on a folder.
 func Open(ctx context.Context, dir string) (*Host, error) {
-	s, err := store.Open(ctx, dir, store.Options{})
+	s, err := store.Open(ctx, dir, store.Options{Ceiling: Ceiling})
 	if err != nil {
 		return nil, err
 	}

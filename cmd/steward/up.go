@@ -15,6 +15,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/faces/admin"
 	"github.com/stewardhost/steward/internal/faces/admin/metrics"
 	"github.com/stewardhost/steward/internal/faces/cli"
@@ -64,7 +65,7 @@ func up(ctx context.Context, o cli.UpOptions) error {
 	}
 	log := slog.New(logging(o))
 	began := time.Now()
-	p, err := assemble(ctx, o.Data, log)
+	p, err := assemble(ctx, o.Data, o.Ceiling, log)
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func up(ctx context.Context, o cli.UpOptions) error {
 		return errors.Join(err, web.Close(), local.Close())
 	}
 	host := admin.Host{Owner: p.owner, Hand: p.hand, Name: ownerName, Version: version, Node: p.store.Node(), Epoch: p.store.Epoch(),
-		StartedAt: began, Data: o.Data, Listen: []string{base}, Restored: p.store.RestoredAt(), Metrics: watched.where, Fenced: p.store.Fenced, Alarms: p.alarms.Look}
+		StartedAt: began, Data: o.Data, Listen: []string{base}, Ceiling: o.Ceiling, Restored: p.store.RestoredAt(), Metrics: watched.where, Fenced: p.store.Fenced, Alarms: p.alarms.Look}
 	webServer := httpguard.NewServer(guarded, log)
 	localServer := admin.NewServer(p.local(admin.New(host, p.services(), log)), log)
 	ended := make(chan error, 3)
@@ -158,8 +159,8 @@ func (e escaping) Write(line []byte) (int, error) {
 }
 
 // assemble opens the store, recovers, and builds the services.
-func assemble(ctx context.Context, folder string, log *slog.Logger) (*parts, error) {
-	s, err := store.Open(ctx, folder, store.Options{})
+func assemble(ctx context.Context, folder string, ceiling budget.Ceiling, log *slog.Logger) (*parts, error) {
+	s, err := store.Open(ctx, folder, store.Options{Ceiling: ceiling})
 	if err != nil {
 		return nil, err
 	}

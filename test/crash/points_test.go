@@ -39,7 +39,7 @@ func setUp(t *testing.T, point failpoint.Point, action string) *bench {
 	if point == failpoint.Sent { // where the answer must not be there yet
 		b.pause = 300
 	}
-	b.Host = hosttest.StartWith(t, hosttest.Options{Tags: "failpoints", Env: []string{
+	b.Host = hosttest.StartWith(t, hosttest.Options{Tags: "failpoints", Args: hosttest.Wide, Env: []string{
 		fmt.Sprintf("STEWARD_FAILPOINTS=%s=%s", point, action), "STEWARD_FAILPOINT_ARM=" + b.arm}})
 	oracle := hosttest.Build(t, "./test/oracle", "")
 	b.review = b.Import(b.Config(map[string]hosttest.Server{"oracle": {Command: oracle, Args: []string{b.log}}}))[0]

@@ -55,7 +55,7 @@ func newStage(t *testing.T, apps int) *stage {
 	dir := t.TempDir()
 	s := &stage{t: t, dir: dir, home: filepath.Join(dir, "home"), effects: filepath.Join(dir, "effects"),
 		said: filepath.Join(dir, "host.log"), program: hosttest.Program(t, ""), port: freePort(t)}
-	h := hosttest.StartWith(t, hosttest.Options{Home: s.home})
+	h := hosttest.StartWith(t, hosttest.Options{Home: s.home, Args: hosttest.Wide})
 	review := h.Import(h.Config(map[string]hosttest.Server{
 		"oracle": {Command: hosttest.Build(t, "./test/oracle", ""), Args: []string{s.effects}}}))[0]
 	h.Approve("oracle", map[string]string{"effect": "write"})
@@ -96,6 +96,7 @@ func (s *stage) base() string { return "http://127.0.0.1:" + strconv.Itoa(s.port
 func (s *stage) start() {
 	s.t.Helper()
 	words := append(append([]string{}, s.wrap...), s.program, "up", "--listen", strings.TrimPrefix(s.base(), "http://"), "--home", s.home)
+	words = append(words, hosttest.Wide...)
 	s.up, s.ended = exec.Command(words[0], words[1:]...), make(chan struct{})
 	log, err := os.OpenFile(s.said, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/faces/admin"
@@ -170,7 +171,7 @@ func (h *house) must(err error) {
 func (h *house) open() {
 	h.t.Helper()
 	ctx, log := context.Background(), slog.New(slog.NewTextHandler(h.log, nil))
-	s, err := store.Open(ctx, h.data, store.Options{})
+	s, err := store.Open(ctx, h.data, store.Options{Ceiling: budget.Ceiling{PerMinute: 1 << 30, AtOnce: 1 << 20}})
 	h.must(err)
 	_, err = recovery.Run(ctx, s.Recover, log)
 	h.must(err)

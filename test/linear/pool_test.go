@@ -17,6 +17,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/domain/pool/contract"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
@@ -73,7 +74,7 @@ func (p *pool) must(err error) {
 func (p *pool) open() {
 	p.t.Helper()
 	var err error
-	p.store, err = store.Open(context.Background(), p.dir, store.Options{})
+	p.store, err = store.Open(context.Background(), p.dir, store.Options{Ceiling: budget.Ceiling{PerMinute: 1 << 30, AtOnce: 1 << 20}})
 	p.must(err)
 	_, err = p.store.Recover(context.Background())
 	p.must(err)

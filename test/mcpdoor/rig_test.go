@@ -21,6 +21,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/domain/pool/contract"
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
@@ -99,7 +100,7 @@ type rig struct {
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	s, err := store.Open(context.Background(), t.TempDir(), store.Options{})
+	s, err := store.Open(context.Background(), t.TempDir(), store.Options{Ceiling: budget.Ceiling{PerMinute: 1 << 30, AtOnce: 1 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}

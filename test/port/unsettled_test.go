@@ -13,6 +13,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/domain/pool/contract"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
@@ -75,7 +76,7 @@ type scene struct {
 
 func newScene(t *testing.T, ev invocation.Event) *scene {
 	t.Helper()
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "home"), store.Options{})
+	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "home"), store.Options{Ceiling: budget.Ceiling{PerMinute: 1 << 30, AtOnce: 1 << 20}})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
 	seeds, err := builtins.Seeds()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/domain/pool/contract"
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
@@ -23,6 +24,9 @@ import (
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 	"github.com/stewardhost/steward/internal/service/builtins"
 )
+
+// wide is a ceiling that tests of other things do not meet.
+var wide = budget.Ceiling{PerMinute: 1 << 30, AtOnce: 1 << 20}
 
 // began is where every test's clock starts.
 var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -51,18 +55,21 @@ func (c *clock) step(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 // pool is a store with one owner, as tests begin with it.
 type pool struct {
 	*store.Store
-	dir    string
-	clock  *clock
-	shown  time.Time            // by the clock, as far as a model keeps it
-	passed func() time.Duration // a clock that nobody sets; none in most tests
-	owner  id.Owner
-	hand   authority.Caller
+	dir     string
+	clock   *clock
+	shown   time.Time            // by the clock, as far as a model keeps it
+	passed  func() time.Duration // a clock that nobody sets; none in most tests
+	ceiling budget.Ceiling       // of each resource
+	owner   id.Owner
+	hand    authority.Caller
 }
 
 func newPool(t testing.TB) *pool {
 	t.Helper()
-	p := &pool{dir: t.TempDir() + "/store", clock: newClock(began)}
+	p := &pool{dir: t.TempDir() + "/store", clock: newClock(began), ceiling: wide}
 	p.open(t)
+	_, err := p.Recover(t.Context())
+	must(t, err)
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Errorf("closing: %v", err)
@@ -74,7 +81,7 @@ func newPool(t testing.TB) *pool {
 
 func (p *pool) open(t tester) {
 	t.Helper()
-	s, err := store.Open(context.Background(), p.dir, store.Options{Now: p.clock.now, Passed: p.passed})
+	s, err := store.Open(context.Background(), p.dir, store.Options{Now: p.clock.now, Passed: p.passed, Ceiling: p.ceiling})
 	if err != nil {
 		t.Fatal(err)
 	}

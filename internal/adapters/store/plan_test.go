@@ -24,8 +24,8 @@ var scans = map[string]string{
 	"holdings.restoreQuestions": "once in the life of a copy",
 	"holdings.restoreTokens":    "once in the life of a copy",
 	"journal.doubts":            "an index that holds doubts only, each of which a person ends",
-	"journal.allChains":         "Verify walks everything",
-	"journal.countEntries":      "Verify walks everything",
+	"witness.allChains":         "Verify walks everything",
+	"witness.countEntries":      "Verify walks everything",
 	"journal.leftBehind":        "once at start, an index that holds unresolved rows only",
 	"ledger.lastTimes":          "once at start, an index that holds unresolved rows only",
 	"ledger.newestChain":        "once at start, the last row of the key",
@@ -35,7 +35,7 @@ var scans = map[string]string{
 // Every statement of the store's packages is planned on the finished schema, so
 // that a look-up costs the same in a journal of any length.
 func TestNoStatementScans(t *testing.T) {
-	texts := statements(t, "ledger", "record", "journal", "holdings")
+	texts := statements(t, "ledger", "tally", "record", "journal", "holdings", "witness")
 	if len(texts) < 60 {
 		t.Fatalf("only %d statements were found", len(texts))
 	}

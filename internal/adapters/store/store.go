@@ -30,6 +30,8 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/store/journal"
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
+	"github.com/stewardhost/steward/internal/adapters/store/witness"
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/sqldb"
@@ -51,6 +53,9 @@ type Options struct {
 	// Passed is a clock that nobody sets. If it is nil it goes with time.Now, and
 	// stands still beside a Now of the caller's.
 	Passed func() time.Duration
+
+	// Ceiling bounds each resource behind an outside executor; budget.Usual if zero.
+	Ceiling budget.Ceiling
 }
 
 // ErrOlder is under the fault of Open for a database that is not the newest one of
@@ -67,13 +72,17 @@ func (o Options) filled() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Ceiling == (budget.Ceiling{}) {
+		o.Ceiling = budget.Usual()
+	}
 	return o
 }
 
-// Store is an open store. Its verbs are those of its two groups.
+// Store is an open store. Its verbs are those of its groups.
 type Store struct {
 	*holdings.Holdings
 	*journal.Journal
+	*witness.Witness
 	ledger *ledger.Ledger
 	dir    string
 }
@@ -100,7 +109,7 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	memory := record.NewMemory()
-	return &Store{holdings.New(l, memory, v), journal.New(l, memory), l, dir}, nil
+	return &Store{holdings.New(l, memory, v), journal.New(l, memory, opt.Ceiling), witness.New(l), l, dir}, nil
 }
 
 // openVault makes the root key for a folder that has no node yet, and wants the

@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -43,10 +44,11 @@ type Host struct {
 	Node      id.Node
 	Epoch     int64
 	StartedAt time.Time
-	Data      string    // folder
-	Listen    []string  // base URLs of the HTTP doors
-	Restored  time.Time // when the store was last restored, zero for never
-	Metrics   string    // where the metrics are, empty for nowhere
+	Data      string         // folder
+	Listen    []string       // base URLs of the HTTP doors
+	Restored  time.Time      // when the store was last restored, zero for never
+	Metrics   string         // where the metrics are, empty for nowhere
+	Ceiling   budget.Ceiling // of each resource behind an outside executor
 	Fenced    func() error
 	Alarms    func(context.Context) []alarms.Alarm
 }

@@ -29,6 +29,9 @@ func (d *Door) resourceOf(r view.Resource) adminwire.Resource {
 		PresentationDigest: r.Row.Presentation().String(), CreatedAt: r.Row.CreatedAt, Methods: states,
 	}
 	if a := r.Adapter; !a.ID.IsZero() {
+		if ceiling := d.ceiling(); ceiling != (adminwire.Ceiling{}) {
+			out.Ceiling = &ceiling
+		}
 		out.Upstream = &adminwire.Upstream{ID: a.ID.String(), Name: a.Name, Kind: a.Kind, State: string(a.State),
 			Server: a.Server, Protocol: a.Protocol, ListedAt: a.ListedAt}
 		if now, ok := d.Importer.Connection(a.ID); ok {
@@ -80,12 +83,20 @@ func wordsOf(s effect.Set) []string {
 
 func grantOf(g view.Grant) adminwire.Grant {
 	r := g.Row
-	return adminwire.Grant{
+	out := adminwire.Grant{
 		ID: r.ID.String(), App: g.App, AppID: r.Key.Client.String(), Resource: g.Resource, ResourceID: r.Key.Resource.String(),
 		Contract: r.Key.Contract, Method: r.Key.Method, Title: g.Title, Tool: g.Tool, Effects: wordsOf(r.Effects),
 		Confirm: string(r.Confirm), State: string(g.State), MethodDigest: r.Pin.Method.String(),
 		BindingDigest: r.Pin.Binding.String(), CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, RevokedAt: r.RevokedAt,
 	}
+	if l := r.Limit; !l.IsZero() {
+		limit := adminwire.Budget(l)
+		out.Budget = &limit
+		if l.Daily() {
+			out.Today = &adminwire.Today{Calls: g.Today, Spent: g.Today * l.Price}
+		}
+	}
+	return out
 }
 
 func confirmationOf(c view.Confirmation) adminwire.Confirmation {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
@@ -22,7 +23,7 @@ func (d *Door) status(ctx context.Context, _ adminwire.Empty) (adminwire.Status,
 	h := d.host
 	out := adminwire.Status{
 		Version: h.Version, Owner: h.Name, Node: h.Node.String(), Epoch: h.Epoch, StartedAt: h.StartedAt,
-		Data: h.Data, Listen: h.Listen, Store: "ok", Metrics: h.Metrics, Restored: h.Restored,
+		Data: h.Data, Listen: h.Listen, Store: "ok", Ceiling: d.ceiling(), Metrics: h.Metrics, Restored: h.Restored,
 	}
 	for _, a := range h.Alarms(ctx) {
 		out.Alarms = append(out.Alarms, adminwire.Alarm{Kind: string(a.Kind), Text: a.Text, Fix: a.Fix})
@@ -33,6 +34,12 @@ func (d *Door) status(ctx context.Context, _ adminwire.Empty) (adminwire.Status,
 	var err error
 	out.Count, err = d.count(ctx)
 	return out, err
+}
+
+// ceiling tells what bounds each resource behind an outside executor.
+func (d *Door) ceiling() adminwire.Ceiling {
+	c, usual := d.host.Ceiling, budget.Usual()
+	return adminwire.Ceiling{PerMinute: c.PerMinute, AtOnce: c.AtOnce, Raised: c.PerMinute > usual.PerMinute || c.AtOnce > usual.AtOnce}
 }
 
 func (d *Door) count(ctx context.Context) (adminwire.Count, error) {

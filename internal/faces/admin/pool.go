@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/digest"
@@ -99,7 +100,7 @@ func (d *Door) grantsAdd(ctx context.Context, req adminwire.AddGrants) (adminwir
 		return adminwire.Grants{}, at(err, "/confirm")
 	}
 	rows, err := d.Grants.Add(ctx, d.host.Owner, owner.NewRows{
-		App: req.App, Resource: req.Resource, Methods: req.Methods, Confirm: confirm, ExpiresAt: req.ExpiresAt,
+		App: req.App, Resource: req.Resource, Methods: req.Methods, Confirm: confirm, ExpiresAt: req.ExpiresAt, Limit: budget.Limit(req.Budget),
 	})
 	return adminwire.Grants{Grants: each(rows, grantOf)}, err
 }

@@ -20,6 +20,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/faces/cli/copies"
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/outlet"
@@ -44,12 +45,14 @@ type Host struct {
 
 // UpOptions are the settings of a host that is to be started.
 type UpOptions struct {
-	Listen  string      // host:port of the HTTP doors
-	Data    string      // the folder, which need not exist
-	Quiet   bool        // log problems only
-	Debug   bool        // log what only an engineer wants to know, too
-	JSON    bool        // log lines of JSON
-	Metrics string      // loopback address of the metrics, trouble.MetricsSocket, or empty for none
+	Listen  string // host:port of the HTTP doors
+	Data    string // the folder, which need not exist
+	Quiet   bool   // log problems only
+	Debug   bool   // log what only an engineer wants to know, too
+	JSON    bool   // log lines of JSON
+	Metrics string // loopback address of the metrics, trouble.MetricsSocket, or empty for none
+	// How often each resource behind an outside executor may be called.
+	Ceiling budget.Ceiling
 	Ready   func(Doors) // must be called once, from any goroutine
 }
 

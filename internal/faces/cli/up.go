@@ -9,6 +9,8 @@ import (
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
@@ -26,6 +28,8 @@ until an interrupt or SIGTERM. The HTTP doors are on loopback only.`,
 	cmd.Flags().StringVar(&o.Metrics, "metrics", "", "serve metrics and profiles on a loopback address and port, or on a socket in the data folder: "+trouble.MetricsSocket)
 	cmd.Flags().BoolVar(&o.Debug, "debug", false, "log more")
 	cmd.Flags().BoolVar(&o.JSON, "log-json", false, "log lines of JSON")
+	cmd.Flags().Int64Var(&o.Ceiling.PerMinute, "resource-per-minute", bound.ResourcePerMinute.Max, "how many calls a minute a connection takes from all apps together")
+	cmd.Flags().Int64Var(&o.Ceiling.AtOnce, "resource-at-once", bound.ResourceAtOnce.Max, "how many calls at once a connection takes, of which one is kept for you")
 	cmd.Flags().BoolVarP(&o.Quiet, "quiet", "q", false, "print nothing but problems")
 	return cmd
 }
@@ -36,6 +40,9 @@ func (d verbs) runUp(ctx context.Context, o UpOptions) error {
 	}
 	if err := trouble.CheckMetrics(o.Metrics); err != nil {
 		return err
+	}
+	if err := o.Ceiling.Check(); err != nil {
+		return trouble.UsageOf("steward up --help", "%s", fault.From(err).Text)
 	}
 	if o.Data != "" {
 		d.HomeFlag = o.Data

@@ -58,6 +58,10 @@ var (
 	AppConfirmations  = Row{"open_confirmations_per_app", 8, Count, fault.RateLimited, "ours: no app may use up the owner's questions", "domain/pool/authority"}
 	OpenConfirmations = Row{"open_confirmations", 32, Count, fault.RateLimited, "pool page 3", "domain/pool/authority"}
 	QuestionLife      = Row{"open_confirmation_s", 24 * 3600, Seconds, fault.ConfirmationRequired, "ours: as long as the tx that it was asked for", "domain/pool/confirmation"}
+	ResourcePerMinute = Row{"resource_calls_per_minute", 60, Count, fault.RateLimited, "draft, importer ceilings", "domain/pool/budget"}
+	ResourceAtOnce    = Row{"resource_calls_at_once", 4, Count, fault.RateLimited, "draft, importer ceilings", "domain/pool/budget"}
+	AccountAtOnce     = Row{"account_calls_at_once", 256, Count, fault.RateLimited, "pool page 7", "domain/pool/budget"}
+	BudgetMost        = Row{"budget_most", 1 << 40, Count, fault.InvalidRequest, "pool page 3", "domain/pool/budget"}
 	ItemKeyBytes      = Row{"item_key_bytes", 256, Bytes, fault.InvalidArgs, "pool page 10", "domain/pool/item"}
 	ItemValueBytes    = Row{"item_value_bytes", 40 << 10, Bytes, fault.TooLarge, "pool page 10", "domain/pool/item"}
 	PageRows          = Row{"page_rows", 100, Count, fault.InvalidRequest, "pool page 8", "adapters/store"}
@@ -85,7 +89,7 @@ var poolRows = []Row{
 	SchemaEnum, TitleBytes, DescriptionBytes, LabelBytes, CallDeadline, CallGrace, StartDeadline, StopGrace,
 	UpstreamLineBytes, RelistPause, RelistEvery, ListingTools, ListingPages, ListingBytes, ListingDepth, ListingNodes, ToolBytes, StderrBytes,
 	EgressURLBytes, EgressHeaderBytes, EgressAddresses, EgressResolve, EgressConnect, TxAhead, TxBack,
-	RepeatGuard, ConfirmationLife, AppConfirmations, OpenConfirmations, QuestionLife, ItemKeyBytes, ItemValueBytes, PageRows,
+	RepeatGuard, ConfirmationLife, AppConfirmations, OpenConfirmations, QuestionLife, ResourcePerMinute, ResourceAtOnce, AccountAtOnce, BudgetMost, ItemKeyBytes, ItemValueBytes, PageRows,
 	HTTPConnections, HTTPHeaderBytes, HTTPHeader, HTTPRequest, HTTPIdle, HTTPWrite,
 	MCPApps, MCPSessions, MCPStreams, MCPHeld, MCPCalls, MCPListTools, MCPListBytes, MCPSessionIdle, MCPRecheck, MCPWrite,
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/projection"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
@@ -39,6 +40,7 @@ type NewRows struct {
 	Methods   []string
 	Confirm   grant.Confirm
 	ExpiresAt time.Time
+	Limit     budget.Limit // of each row
 }
 
 // List tells of the rows of one app, or of all rows where ref is empty, in the
@@ -71,7 +73,7 @@ func (g *Grants) Add(ctx context.Context, owner id.Owner, n NewRows) ([]view.Gra
 		return nil, err
 	}
 	c := authority.GrantMethods{
-		Owner: owner, Client: app.Client, Methods: n.Methods, Confirm: n.Confirm, ExpiresAt: n.ExpiresAt,
+		Owner: owner, Client: app.Client, Methods: n.Methods, Confirm: n.Confirm, ExpiresAt: n.ExpiresAt, Limit: n.Limit,
 		NewConsent: id.New[id.Consent](), NewAssignment: id.New[id.Assignment](),
 	}
 	for range n.Methods {

@@ -113,6 +113,7 @@ type Status struct {
 	Metrics   string    `json:"metrics,omitzero"` // where they are served, if they are
 	Restored  time.Time `json:"restored_at,omitzero"`
 	Alarms    []Alarm   `json:"alarms,omitzero"` // the gravest first
+	Ceiling   Ceiling   `json:"ceiling,omitzero"`
 	Count     Count     `json:"count"`
 }
 

@@ -70,6 +70,15 @@ type Resource struct {
 	CreatedAt          time.Time      `json:"created_at"`
 	Upstream           *Upstream      `json:"upstream,omitzero"` // none for a built-in
 	Methods            map[string]int `json:"methods"`           // how many are in which state
+	Ceiling            *Ceiling       `json:"ceiling,omitzero"`  // none for a built-in
+}
+
+// Ceiling is how much a resource behind an outside executor is called at most by
+// everybody together. Raised says that the operator has set it above the usual.
+type Ceiling struct {
+	PerMinute int64 `json:"per_minute"`
+	AtOnce    int64 `json:"at_once"`
+	Raised    bool  `json:"raised"`
 }
 
 // Upstream is the entry that a resource was imported from. Its command, its
@@ -205,6 +214,26 @@ type Grant struct {
 	CreatedAt     time.Time `json:"created_at"`
 	ExpiresAt     time.Time `json:"expires_at,omitzero"`
 	RevokedAt     time.Time `json:"revoked_at,omitzero"`
+	Budget        *Budget   `json:"budget,omitzero"`
+	Today         *Today    `json:"today,omitzero"` // of a budget of a day
+}
+
+// Budget bounds what one grant lets through; zero is no bound. Price is what a call
+// costs at most and SpendPerDay the sum of a day, both in minor units of the
+// currency (ISO 4217). Days end at midnight UTC.
+type Budget struct {
+	PerMinute   int64  `json:"per_minute,omitzero"`
+	AtOnce      int64  `json:"at_once,omitzero"`
+	PerDay      int64  `json:"per_day,omitzero"`
+	Price       int64  `json:"price,omitzero"`
+	SpendPerDay int64  `json:"spend_per_day,omitzero"`
+	Currency    string `json:"currency,omitzero"`
+}
+
+// Today is what the current day has taken, calls in doubt included.
+type Today struct {
+	Calls int64 `json:"calls"`
+	Spent int64 `json:"spent"`
 }
 
 // AddGrants gives an app rows for methods of one resource: all of them or none.
@@ -215,6 +244,7 @@ type AddGrants struct {
 	Methods   []string  `json:"methods"`
 	Confirm   string    `json:"confirm,omitzero"` // by_effect if left out
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	Budget    Budget    `json:"budget,omitzero"`
 }
 
 // RevokeGrants ends one row by its id, or every row of an app on a resource.

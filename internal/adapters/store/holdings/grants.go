@@ -6,6 +6,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
+	"github.com/stewardhost/steward/internal/adapters/store/tally"
 	"github.com/stewardhost/steward/internal/domain/pool/audit"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
@@ -167,6 +168,11 @@ func (h *Holdings) Grants(ctx context.Context, owner id.Owner, client id.Client)
 			k := g.Row.Key
 			if _, read := of[k.Resource]; !read {
 				if of[k.Resource], err = record.MethodsOf(tx.Tx, owner, k.Resource); err != nil {
+					return err
+				}
+			}
+			if g.Row.Limit.Daily() {
+				if list[i].Today, err = tally.Today(tx.Tx, owner, g.Row.ID, tx.Now); err != nil {
 					return err
 				}
 			}

@@ -73,6 +73,9 @@ func (j *Journal) RunBuiltin(ctx context.Context, c authority.Call, _, condition
 		if err != nil {
 			return err
 		}
+		if err := j.spend(tx, d, false); err != nil {
+			return err
+		}
 		d.Row, err = j.finish(tx, d, end)
 		return err
 	})
@@ -124,14 +127,14 @@ func (j *Journal) finish(tx *ledger.Tx, ch decided, end done) (invocation.Row, e
 	if bad != nil {
 		return row, bad
 	}
-	told, err := tx.Audit(telling(audit.Called, row, ""))
+	told, err := tx.Audit(record.Telling(audit.Called, row, ""))
 	if err != nil {
 		return row, err
 	}
 	if !ch.Taken {
-		return row, record.AddInvocation(tx.Tx, ch.number, row, told)
+		return row, record.AddInvocation(tx.Tx, ch.number, ch.admitted(), row, told)
 	}
-	if err := record.RetakeInvocation(tx.Tx, ch.Row); err != nil {
+	if err := record.RetakeInvocation(tx.Tx, ch.admitted(), ch.Row); err != nil {
 		return row, err
 	}
 	return row, record.SettleInvocation(tx.Tx, row, told)

@@ -16,8 +16,10 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
+	"github.com/stewardhost/steward/internal/adapters/store/tally"
 	"github.com/stewardhost/steward/internal/domain/pool/audit"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/domain/pool/confirmation"
 	"github.com/stewardhost/steward/internal/domain/pool/contract"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
@@ -29,12 +31,16 @@ import (
 
 // Journal holds the verbs.
 type Journal struct {
-	ledger *ledger.Ledger
-	memory *record.Memory
+	ledger  *ledger.Ledger
+	memory  *record.Memory
+	tally   *tally.Tally
+	ceiling budget.Ceiling // of each resource behind an outside executor
 }
 
 // New returns the verbs over a ledger.
-func New(l *ledger.Ledger, m *record.Memory) *Journal { return &Journal{l, m} }
+func New(l *ledger.Ledger, m *record.Memory, c budget.Ceiling) *Journal {
+	return &Journal{l, m, tally.New(), c}
+}
 
 const (
 	resourceByAlias = "SELECT r.resource FROM resources r WHERE r.owner = $1 AND r.alias = $2 AND r.alias <> ''"
@@ -99,19 +105,25 @@ func (j *Journal) resource(tx *sqldb.Tx, owner id.Owner, ref string) (id.Resourc
 	return which, err
 }
 
-// facts loads what a decision about a call looks at, and the number that a new
-// row would have.
-func (j *Journal) facts(tx *ledger.Tx, c authority.Call) (f authority.CallFacts, next int64, err error) {
+// facts loads what a decision about a call looks at, and where a new row would be
+// counted.
+func (j *Journal) facts(tx *ledger.Tx, c authority.Call) (f authority.CallFacts, at place, err error) {
 	s, err := j.memory.CallStanding(tx.Tx, c.Caller, c.Target, c.Tx, c.Input, tx.Now)
 	f = authority.CallFacts{Standing: s.Standing, Restored: j.ledger.Restored()}
+	at = placeOf(c, s)
 	if err == nil && s.Known {
 		f.Row, err = record.InvocationByTx(tx.Tx, c.Caller.Owner, c.Caller.Client, c.Tx)
 	}
 	if err == nil && s.InDoubt {
 		f.Held, err = record.OneInvocation(tx.Tx, newestDoubt, c.Caller.Owner.String(), c.Caller.Client.String(), c.Input.String())
 	}
+	if err == nil && counts(f) {
+		f.Need = j.need(s)
+		at.need = f.Need
+		f.Use, err = j.tally.Use(tx.Tx, at.scope, f.Need, tx.Now)
+	}
 	if err != nil || s.Grant == nil || !s.Grant.Asks() {
-		return f, s.Next, err
+		return f, at, err
 	}
 	f.Confirmations, err = questions(tx, pendingQuestions, c, c.Input.String())
 	if err == nil && f.Row != nil {
@@ -123,7 +135,7 @@ func (j *Journal) facts(tx *ledger.Tx, c authority.Call) (f authority.CallFacts,
 		_, err = tx.One(openQuestions, []any{c.Caller.Owner.String(), c.Caller.Client.String(), confirmation.WaitsSince(tx.Now).UnixMilli()},
 			&f.OpenQuestions, &f.AppQuestions)
 	}
-	return f, s.Next, err
+	return f, at, err
 }
 
 func questions(tx *ledger.Tx, query string, c authority.Call, key string) ([]confirmation.Row, error) {
@@ -135,18 +147,18 @@ func questions(tx *ledger.Tx, query string, c authority.Call, key string) ([]con
 // recorded there needs no other row in the trail.
 type decided struct {
 	authority.CallChanges
-	number  int64 // of the row, if it is new
+	place
 	refusal *fault.Fault
 }
 
 // decide loads, decides and writes everything but the row itself.
 func (j *Journal) decide(tx *ledger.Tx, c authority.Call) (d decided, err error) {
-	f, next, err := j.facts(tx, c)
+	f, at, err := j.facts(tx, c)
 	if err != nil {
 		return d, err
 	}
 	ch, bad := authority.DecideCall(f, c, tx.Now)
-	d.CallChanges, d.number = ch, next
+	d.CallChanges, d.place = ch, at
 	if bad != nil && ch.Ask == nil {
 		return d, bad
 	}

@@ -16,7 +16,7 @@ import (
 // All rows of the index are unresolved, so that walking it is no walk of the
 // journal. Every process but this one is dead, see ledger.Begin.
 const leftBehind = "SELECT " + record.InvocationColumns + " FROM invocations i WHERE i.state IN ('reserved', 'dispatching') " +
-	"AND NOT (i.node = $1 AND i.epoch = $2) ORDER BY i.node, i.epoch LIMIT $3"
+	"AND NOT (i.node = $1 AND i.epoch = $2) LIMIT $3"
 
 const recoverBatch = 500
 
@@ -46,8 +46,12 @@ func (j *Journal) Recover(ctx context.Context) (view.Recovery, error) {
 			}
 			return nil
 		})
-		if err != nil || batch == (view.Recovery{}) {
+		if err != nil {
 			return total, err
+		}
+		if batch == (view.Recovery{}) {
+			j.tally.Ready()
+			return total, nil
 		}
 		total.NotDispatched += batch.NotDispatched
 		total.Indeterminate += batch.Indeterminate

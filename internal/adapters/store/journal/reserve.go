@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
@@ -9,6 +10,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/means/sqldb"
 )
 
 // Reserve decides about a call and writes its row. A fault means that nothing
@@ -20,15 +22,21 @@ func (j *Journal) Reserve(ctx context.Context, c authority.Call) (authority.Call
 		if d, err = j.decide(tx, c); err != nil || d.refusal != nil {
 			return err
 		}
-		switch {
-		case d.Action == authority.Replay:
+		if d.Action == authority.Replay {
 			return nil
-		case d.Taken:
-			return record.RetakeInvocation(tx.Tx, d.Row)
 		}
-		return record.ReserveInvocation(tx.Tx, d.number, d.Row)
+		if err := j.spend(tx, d, true); err != nil {
+			return err
+		}
+		if d.Taken {
+			return record.RetakeInvocation(tx.Tx, d.admitted(), d.Row)
+		}
+		return record.ReserveInvocation(tx.Tx, d.number, d.admitted(), d.Row)
 	})
 	if err != nil {
+		if !errors.Is(err, sqldb.ErrUnknown) {
+			j.ended(authority.AttemptOf(d.Row))
+		}
 		j.deny(c.Caller, c.Tx, err, d.refusal)
 		return authority.CallChanges{Known: d.Known}, err
 	}
@@ -64,6 +72,9 @@ func (j *Journal) Mark(ctx context.Context, c authority.Caller, a authority.Atte
 		return tx.Refuse(bad)
 	})
 	if err != nil {
+		if refusal != nil && errors.Is(err, refusal) {
+			j.ended(a)
+		}
 		j.deny(c, a.Tx, err, refusal)
 		return invocation.Row{}, err
 	}

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"strings"
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
@@ -10,7 +9,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
-	"github.com/stewardhost/steward/internal/ground/digest"
+	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
 // Settle writes the outcome of an attempt, once, and gives the answer that the
@@ -36,6 +35,9 @@ func (j *Journal) Settle(ctx context.Context, c authority.Caller, s authority.Se
 		}
 		return j.settle(tx, kind, row, withheld)
 	})
+	if err == nil || fault.Is(err, fault.Conflict) {
+		j.ended(s.Attempt)
+	}
 	if err != nil {
 		return invocation.Answer{}, err
 	}
@@ -44,39 +46,12 @@ func (j *Journal) Settle(ctx context.Context, c authority.Caller, s authority.Se
 
 // settle writes a row's outcome and the row of the trail that pins it.
 func (j *Journal) settle(tx *ledger.Tx, kind audit.Kind, row invocation.Row, withheld string) error {
-	told, err := tx.Audit(telling(kind, row, withheld))
+	if err := refund(tx, row); err != nil {
+		return err
+	}
+	told, err := tx.Audit(record.Telling(kind, row, withheld))
 	if err != nil {
 		return err
 	}
 	return record.SettleInvocation(tx.Tx, row, told)
-}
-
-// telling is the row of the trail that pins an outcome. Its detail is the state,
-// the digest of the row, and the code of the refusal that the caller got instead
-// of the outcome, if so.
-func telling(kind audit.Kind, r invocation.Row, withheld string) audit.Entry {
-	detail := string(r.State) + " " + r.Digest().String()
-	if withheld != "" {
-		detail += " " + withheld
-	}
-	return audit.Entry{Owner: r.Owner, Client: r.Client, Kind: kind, Subject: r.ID.String(), Detail: detail}
-}
-
-// pinned gives the digest that a row of the trail pins an outcome with; false
-// where it tells of something else.
-func pinned(e audit.Entry) (digest.Digest, bool) {
-	switch e.Kind {
-	case audit.Called, audit.Reconciled, audit.Interrupted:
-	default:
-		return digest.Digest{}, false
-	}
-	words := strings.Fields(e.Detail)
-	if len(words) < 2 {
-		return digest.Digest{}, true // no row has it
-	}
-	sum, err := digest.Parse(words[1])
-	if err != nil {
-		return digest.Digest{}, true
-	}
-	return sum, true
 }

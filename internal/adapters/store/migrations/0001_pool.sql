@@ -67,9 +67,11 @@ CREATE TABLE adapters (
 );
 CREATE UNIQUE INDEX adapters_by_name ON adapters (owner, name) WHERE state <> 'removed';
 
+-- A resource's number is a part of how its calls of the last minute are found.
 CREATE TABLE resources (
   owner TEXT NOT NULL,
   resource TEXT NOT NULL,
+  number BIGINT NOT NULL,
   kind TEXT NOT NULL,
   label TEXT NOT NULL,
   alias TEXT NOT NULL,
@@ -80,6 +82,7 @@ CREATE TABLE resources (
   created_at BIGINT NOT NULL,
   PRIMARY KEY (owner, resource)
 );
+CREATE UNIQUE INDEX resources_by_number ON resources (number);
 CREATE UNIQUE INDEX resources_by_alias ON resources (owner, alias) WHERE alias <> '';
 CREATE INDEX resources_by_adapter ON resources (owner, adapter);
 
@@ -120,6 +123,7 @@ CREATE TABLE assignments (
   PRIMARY KEY (owner, assignment)
 );
 CREATE UNIQUE INDEX assignments_standing ON assignments (owner, client, resource) WHERE ended_at = 0;
+CREATE INDEX assignments_of_resource ON assignments (owner, resource) WHERE ended_at = 0;
 
 CREATE TABLE consents (
   owner TEXT NOT NULL,
@@ -132,6 +136,7 @@ CREATE TABLE consents (
   PRIMARY KEY (owner, consent)
 );
 
+-- A budget of zero bounds nothing. Money is in minor units of the currency.
 CREATE TABLE grants (
   owner TEXT NOT NULL,
   client TEXT NOT NULL,
@@ -144,6 +149,12 @@ CREATE TABLE grants (
   contract_digest TEXT NOT NULL,
   effects TEXT NOT NULL,
   confirm TEXT NOT NULL,
+  per_minute BIGINT NOT NULL,
+  at_once BIGINT NOT NULL,
+  per_day BIGINT NOT NULL,
+  price BIGINT NOT NULL,
+  spend_per_day BIGINT NOT NULL,
+  currency TEXT NOT NULL,
   state TEXT NOT NULL,
   assignment TEXT NOT NULL,
   consent TEXT NOT NULL,
@@ -153,6 +164,15 @@ CREATE TABLE grants (
   PRIMARY KEY (owner, client, resource, contract, method)
 );
 CREATE UNIQUE INDEX grants_by_id ON grants (owner, grant_id);
+
+-- What a grant with a budget of a day has used of it. Day is its first moment.
+CREATE TABLE spending (
+  owner TEXT NOT NULL,
+  grant_id TEXT NOT NULL,
+  day BIGINT NOT NULL,
+  calls BIGINT NOT NULL,
+  PRIMARY KEY (owner, grant_id, day)
+);
 
 CREATE TABLE confirmations (
   owner TEXT NOT NULL,
@@ -178,7 +198,8 @@ CREATE INDEX confirmations_open ON confirmations (owner, asked_at) WHERE state =
 CREATE INDEX confirmations_newest ON confirmations (owner, asked_at, confirmation);
 
 -- A call's number orders the calls of an owner: number = owner's number * 2^40 + n.
--- Told is the entry of the audit trail that has the row's outcome.
+-- Told is the entry of the audit trail that has the row's outcome. Admitted is the
+-- resource's number * 2^44 + reserved_at, 0 for a call of which no minute is counted.
 CREATE TABLE invocations (
   number BIGINT NOT NULL,
   owner TEXT NOT NULL,
@@ -211,11 +232,13 @@ CREATE TABLE invocations (
   reconciled_by TEXT NOT NULL,
   reconciled_at BIGINT NOT NULL,
   told BIGINT NOT NULL,
+  admitted BIGINT NOT NULL,
   PRIMARY KEY (number)
 );
 CREATE UNIQUE INDEX invocations_by_tx ON invocations (owner, client, tx);
 CREATE UNIQUE INDEX invocations_by_id ON invocations (owner, invocation);
-CREATE INDEX invocations_unresolved ON invocations (node, epoch) WHERE state IN ('reserved', 'dispatching');
+CREATE INDEX invocations_open ON invocations (owner, deadline_at) WHERE state IN ('reserved', 'dispatching');
+CREATE INDEX invocations_admitted ON invocations (admitted) WHERE admitted > 0;
 CREATE INDEX invocations_in_doubt ON invocations (owner, client, input) WHERE state = 'indeterminate';
 
 CREATE TABLE audit (

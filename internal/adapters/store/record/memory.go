@@ -18,14 +18,25 @@ import (
 // changes, which the transaction reads and which every change of it raises.
 //
 // It holds at most definitionsMax bytes of definitions and rightsMax of the
-// rest; when it is full it starts anew. One lock guards it; nothing is read or
+// rest; when it is full it starts anew. Of the rows that this process opened it
+// remembers what cannot change before their outcome. One lock guards it; nothing is read or
 // decoded under the lock. What it gives out is shared and must not be changed.
 type Memory struct {
 	mu          sync.Mutex
 	definitions map[grant.Pin]decoded
 	size        int
 	rights      map[rightsKey]*rights
+	open        map[openKey]*invocation.Row
 }
+
+// openKey names one take-up of a tx.
+type openKey struct {
+	client id.Client
+	tx     id.Tx
+	number int64
+}
+
+func keyOf(r *invocation.Row) openKey { return openKey{r.Client, r.Tx, r.Attempt} }
 
 type decoded struct {
 	method  contract.Method
@@ -41,11 +52,12 @@ type rightsKey struct {
 const (
 	definitionsMax = 16 << 20
 	rightsMax      = 4096
+	openMax        = 4096
 )
 
 // NewMemory returns an empty memory.
 func NewMemory() *Memory {
-	return &Memory{definitions: map[grant.Pin]decoded{}, rights: map[rightsKey]*rights{}}
+	return &Memory{definitions: map[grant.Pin]decoded{}, rights: map[rightsKey]*rights{}, open: map[openKey]*invocation.Row{}}
 }
 
 const definitionOf = "SELECT m.definition, m.binding FROM methods m WHERE m.owner = $1 AND m.resource = $2 AND m.contract = $3 AND m.method = $4"
@@ -101,4 +113,37 @@ func (m *Memory) keep(key rightsKey, r *rights) {
 		clear(m.rights)
 	}
 	m.rights[key] = r
+}
+
+// Opened remembers a row as it was reserved.
+func (m *Memory) Opened(r invocation.Row) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.open) >= openMax {
+		clear(m.open)
+	}
+	m.open[keyOf(&r)] = &r
+}
+
+// Ended forgets a row that has its outcome, or that was never written.
+func (m *Memory) Ended(client id.Client, tx id.Tx, attempt int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.open, openKey{client, tx, attempt})
+}
+
+// opened completes a row of which state and moments were read, if it is still the
+// one that was reserved.
+func (m *Memory) opened(r *invocation.Row) bool {
+	m.mu.Lock()
+	was := m.open[keyOf(r)]
+	m.mu.Unlock()
+	if was == nil || was.Owner != r.Owner || was.Node != r.Node || was.Epoch != r.Epoch || !was.ReservedAt.Equal(r.ReservedAt) ||
+		!was.DeadlineAt.Equal(r.DeadlineAt) {
+		return false
+	}
+	state, dispatched := r.State, r.DispatchedAt
+	*r = *was
+	r.State, r.DispatchedAt = state, dispatched
+	return true
 }

@@ -24,8 +24,8 @@ const (
 const (
 	resourceByID = "SELECT " + ResourceColumns + ", " + AdapterColumns + " FROM resources r " +
 		"LEFT JOIN adapters a ON a.owner = r.owner AND a.adapter = r.adapter WHERE r.owner = $1 AND r.resource = $2"
-	addResource = "INSERT INTO resources (owner, resource, kind, label, alias, adapter, storage, revision, state, created_at) " +
-		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+	addResource = "INSERT INTO resources (owner, resource, kind, label, alias, adapter, storage, revision, state, created_at, number) " +
+		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, (SELECT COALESCE(MAX(n.number), 0) + 1 FROM resources n))"
 	changeResource = "UPDATE resources SET revision = $3, state = $4 WHERE owner = $1 AND resource = $2"
 
 	methodsOf = "SELECT m.contract, m.method, m.document_digest, m.method_digest, m.binding_digest, m.definition, m.binding, " +

@@ -32,16 +32,17 @@ const (
 		", o.number, (SELECT n.number FROM invocations n WHERE n.number > o.number AND n.number < o.number + 1099511627776 ORDER BY n.number DESC LIMIT 1)" +
 		ofCaller + ofClient
 
-	// The same as callerOf, and of the row of the tx what an open one has.
+	// The same as callerOf, and of the row of the tx what may have changed.
 	attemptOf = "SELECT " + presenceColumns + ", " + openColumns + ofCaller +
 		" LEFT JOIN invocations i ON i.owner = c.owner AND i.client = c.client AND i.tx = $4" + ofClient
 
 	rightsColumns = "r.kind, r.adapter, r.revision, r.state, a.state, m.document_digest, m.method_digest, m.binding_digest, m.state, " +
-		"g.grant_id, g.method_digest, g.binding_digest, g.effects, g.confirm, g.state, g.assignment, g.expires_at, s.assignment"
+		"g.grant_id, g.method_digest, g.binding_digest, g.effects, g.confirm, " + limitColumns + ", g.state, g.assignment, g.expires_at, s.assignment"
 	joinAdapter    = " LEFT JOIN adapters a ON a.owner = r.owner AND a.adapter = r.adapter"
 	joinAssignment = " LEFT JOIN assignments s ON s.owner = g.owner AND s.assignment = g.assignment AND s.ended_at = 0"
 
-	rightsOf = "SELECT " + rightsColumns + " FROM owners o" +
+	rightsOf = "SELECT " + rightsColumns + ", r.number" +
+		", (SELECT COUNT(*) FROM assignments n WHERE n.owner = o.owner AND n.resource = $3 AND n.ended_at = 0) FROM owners o" +
 		" LEFT JOIN resources r ON r.owner = o.owner AND r.resource = $3" + joinAdapter +
 		" LEFT JOIN methods m ON m.owner = o.owner AND m.resource = $3 AND m.contract = $4 AND m.method = $5" +
 		" LEFT JOIN grants g ON g.owner = o.owner AND g.client = $2 AND g.resource = $3 AND g.contract = $4 AND g.method = $5" +
@@ -90,13 +91,16 @@ type rights struct {
 	pin      grant.Pin
 	grant    grant.Row
 	assigned id.Assignment
+	place    int64 // the resource's number
+	apps     int64 // that the resource is assigned to
 }
 
 func (r *rights) fields() []any {
 	return []any{Word(&r.resource.Kind), Text(&r.resource.Adapter), Text(&r.resource.Revision), Word(&r.resource.State), Word(&r.adapter),
 		Text(&r.method.Document), Text(&r.pin.Method), Text(&r.pin.Binding), Word(&r.method.State),
 		Text(&r.grant.ID), Text(&r.grant.Pin.Method), Text(&r.grant.Pin.Binding), Text(&r.grant.Effects), Word(&r.grant.Confirm),
-		Word(&r.grant.State), Text(&r.grant.Assignment), Moment(&r.grant.ExpiresAt), Text(&r.assigned)}
+		Number(&r.grant.Limit.PerMinute), Number(&r.grant.Limit.AtOnce), Number(&r.grant.Limit.PerDay), Number(&r.grant.Limit.Price),
+		Number(&r.grant.Limit.SpendPerDay), Word(&r.grant.Limit.Currency), Word(&r.grant.State), Text(&r.grant.Assignment), Moment(&r.grant.ExpiresAt), Text(&r.assigned)}
 }
 
 // name writes the keys that the row was found by into it.
@@ -126,6 +130,8 @@ type CallStanding struct {
 	authority.Standing
 	Known   bool  // there is a row of the tx
 	InDoubt bool  // there is a row in doubt of the input
+	Place   int64 // the number of the target's resource
+	Apps    int64 // that the resource is assigned to
 	Next    int64 // the number of the owner's next call
 }
 
@@ -139,7 +145,10 @@ func (m *Memory) CallStanding(tx *sqldb.Tx, c authority.Caller, t invocation.Tar
 		return CallStanding{}, err
 	}
 	out := CallStanding{Known: attempt > 0, InDoubt: doubts > 0, Next: max(base, last) + 1}
-	out.Standing, err = m.complete(tx, &p, c, t, now)
+	s, r, err := m.complete(tx, &p, c, t, now)
+	if err == nil {
+		out.Standing, out.Place, out.Apps = s, r.place, r.apps
+	}
 	return out, err
 }
 
@@ -147,52 +156,56 @@ func (m *Memory) CallStanding(tx *sqldb.Tx, c authority.Caller, t invocation.Tar
 // standing for what it is about.
 func (m *Memory) AttemptStanding(tx *sqldb.Tx, c authority.Caller, which id.Tx, now time.Time) (*invocation.Row, authority.Standing, error) {
 	var p presence
-	var row invocation.Row
+	row := invocation.Row{Owner: c.Owner, Client: c.Client, Tx: which}
 	found, err := tx.One(attemptOf, append(callerKey(c), which.String()), append(p.fields(), openFields(&row)...)...)
 	if err != nil || !found {
 		return nil, authority.Standing{}, err
 	}
-	s, err := m.complete(tx, &p, c, row.Target, now)
+	whole, target := (*invocation.Row)(nil), invocation.Target{}
 	switch {
-	case err != nil || row.ID.IsZero():
-		return nil, s, err
-	case row.State.Unresolved():
-		row.Owner, row.Client, row.Tx = c.Owner, c.Client, which
-		return &row, s, nil
+	case row.State == "": // there is none
+	case row.State.Unresolved() && m.opened(&row):
+		whole, target = &row, row.Target
+	default:
+		if whole, err = InvocationByTx(tx, c.Owner, c.Client, which); err != nil || whole == nil {
+			return nil, authority.Standing{}, err
+		}
+		target = whole.Target
 	}
-	whole, err := InvocationByTx(tx, c.Owner, c.Client, which)
+	s, _, err := m.complete(tx, &p, c, target, now)
 	return whole, s, err
 }
 
 // complete adds what the client has to do with the target, and where that lets
 // it see nothing, whether another row of it does. What does not exist and what is
 // not the caller's take the same statements (invariant I51).
-func (m *Memory) complete(tx *sqldb.Tx, p *presence, c authority.Caller, t invocation.Target, now time.Time) (authority.Standing, error) {
+func (m *Memory) complete(tx *sqldb.Tx, p *presence, c authority.Caller, t invocation.Target, now time.Time) (authority.Standing, *rights, error) {
 	s := p.standing()
 	key := rightsKey{c.Owner, c.Client, t}
 	hand := p.client.Kind == authority.OwnersHand
 	r := m.known(key, p.changes)
 	if r == nil {
 		r = &rights{changes: p.changes}
-		if _, err := tx.One(rightsOf, []any{c.Owner.String(), c.Client.String(), t.Resource.String(), t.Contract, t.Method}, r.fields()...); err != nil {
-			return s, err
+		if _, err := tx.One(rightsOf, []any{c.Owner.String(), c.Client.String(), t.Resource.String(), t.Contract, t.Method},
+			append(r.fields(), Number(&r.place), Number(&r.apps))...); err != nil {
+			return s, nil, err
 		}
 		r.name(key)
 		if r.method.State != "" && (hand || r.grant.State != "") {
 			if err := m.fill(tx, c.Owner, t, r.pin, &r.method); err != nil {
-				return s, err
+				return s, nil, err
 			}
 			m.keep(key, r)
 		}
 	}
 	r.add(&s)
 	if hand || s.Grant != nil && !ended(*s.Grant, now) {
-		return s, nil
+		return s, r, nil
 	}
 	var other string
 	var err error
 	s.HoldsOther, err = tx.One(holdsOther, []any{c.Owner.String(), c.Client.String(), t.Resource.String(), now.UnixMilli()}, &other)
-	return s, err
+	return s, r, err
 }
 
 // ended reports whether a row gives its client nothing to see any more.

@@ -42,7 +42,7 @@ type ApproveChanges struct {
 
 // ReviewDigest pins everything that a review of the resource shows.
 func ReviewDigest(r resource.Row, methods []resource.Method) digest.Digest {
-	return digest.Of(digest.Consent, shown(r, methods))
+	return digest.Of(digest.Consent, shown(r, methods, nil))
 }
 
 // DecideApprove checks an approval against the resource and all of its methods,
@@ -51,7 +51,7 @@ func DecideApprove(r resource.Row, methods []resource.Method, c Approve, now tim
 	if r.State == resource.Removed || len(c.Choices) == 0 {
 		return ApproveChanges{}, fault.New(fault.InvalidRequest, "there is nothing to approve")
 	}
-	review := shown(r, methods)
+	review := shown(r, methods, nil)
 	if digest.Of(digest.Consent, review) != c.Shown {
 		return ApproveChanges{}, fault.New(fault.Conflict, "the definitions changed since they were shown; look at them again").
 			With("fix", "steward review "+r.ID.String())
@@ -138,6 +138,7 @@ type shownResource struct {
 	Adapter  string        `json:"adapter"`
 	Kind     string        `json:"kind"`
 	Methods  []shownMethod `json:"methods"`
+	Terms    *terms        `json:"terms,omitzero"` // of a granting
 }
 
 type shownMethod struct {
@@ -150,8 +151,8 @@ type shownMethod struct {
 
 // shown is what the owner has before the eyes, as JSON; equal sights give equal
 // bytes. Definitions were checked before, so that encoding them cannot fail.
-func shown(r resource.Row, methods []resource.Method) []byte {
-	out := shownResource{r.ID.String(), r.Adapter.String(), string(r.Kind), make([]shownMethod, len(methods))}
+func shown(r resource.Row, methods []resource.Method, of *terms) []byte {
+	out := shownResource{r.ID.String(), r.Adapter.String(), string(r.Kind), make([]shownMethod, len(methods)), of}
 	for i, m := range methods {
 		out.Methods[i] = shownMethod{m.Contract, m.Definition.ID, string(m.State), m.Definition.Encode(), m.Binding.Digest().String()}
 	}

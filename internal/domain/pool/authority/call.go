@@ -3,6 +3,7 @@ package authority
 import (
 	"time"
 
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/domain/pool/confirmation"
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
@@ -45,12 +46,15 @@ type Call struct {
 	NewConfirmation id.Confirmation
 }
 
-// CallFacts is what the decision about a call looks at.
+// CallFacts is what the decision about a call looks at. Use is what was used so
+// far of all that Need bounds, and looked at only where the call is authorized.
 type CallFacts struct {
 	Standing      Standing
 	Row           *invocation.Row // of this (owner, client, tx)
 	Held          *invocation.Row // the client's newest row in doubt with equal input and target
 	Confirmations []confirmation.Row
+	Need          budget.Need
+	Use           budget.Usage
 	OpenQuestions int // that wait for this owner
 	AppQuestions  int // those of them that this client caused
 
@@ -82,7 +86,8 @@ type CallChanges struct {
 
 // DecideCall decides about one call (pool page, sections 5 to 7). Order matters:
 // identity, then the tx's own past, then authority, then age, arguments, the
-// repeat guard, confirmation.
+// repeat guard, budget, confirmation. A refusal has used nothing of a budget, and
+// what is used up asks the owner no question.
 func DecideCall(f CallFacts, c Call, now time.Time) (CallChanges, *fault.Fault) {
 	if bad := Authenticate(f.Standing, c.Caller, now); bad != nil {
 		return CallChanges{}, bad
@@ -164,7 +169,10 @@ func admissible(f CallFacts, c Call, now time.Time) *fault.Fault {
 	if s.Method.Definition.Precondition && !c.HasIf {
 		return fault.New(fault.PreconditionRequired, `the method needs a precondition: give "if"`)
 	}
-	return heldBack(f, c, now)
+	if bad := heldBack(f, c, now); bad != nil {
+		return bad
+	}
+	return budget.Admit(f.Need, f.Use, now)
 }
 
 // checkAge refuses a tx that the journal may have forgotten, or that comes from

@@ -3,6 +3,7 @@ package authority
 import (
 	"time"
 
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/domain/pool/consent"
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
@@ -18,6 +19,7 @@ type GrantMethods struct {
 	Client        id.Client
 	Methods       []string
 	Confirm       grant.Confirm
+	Limit         budget.Limit
 	ExpiresAt     time.Time // zero: none
 	NewConsent    id.Consent
 	NewAssignment id.Assignment
@@ -54,6 +56,9 @@ func DecideGrant(f GrantFacts, c GrantMethods, now time.Time) (GrantChanges, *fa
 	if !c.ExpiresAt.IsZero() && !c.ExpiresAt.After(now) {
 		return GrantChanges{}, fault.New(fault.InvalidRequest, "the expiry is in the past")
 	}
+	if err := c.Limit.Check(); err != nil {
+		return GrantChanges{}, fault.From(err)
+	}
 	out := GrantChanges{}
 	assignment := f.Assignment
 	if assignment.IsZero() {
@@ -79,14 +84,29 @@ func DecideGrant(f GrantFacts, c GrantMethods, now time.Time) (GrantChanges, *fa
 		out.Rows = append(out.Rows, grant.Row{
 			ID:  c.NewGrants[i],
 			Key: grant.Key{Owner: c.Owner, Client: c.Client, Resource: f.Resource.ID, Contract: m.Contract, Method: name},
-			Pin: m.Pin(), Contract: m.Document, Effects: m.Definition.Effects, Confirm: c.Confirm, State: grant.Active,
+			Pin: m.Pin(), Contract: m.Document, Effects: m.Definition.Effects, Confirm: c.Confirm, Limit: c.Limit, State: grant.Active,
 			Assignment: assignment, Consent: c.NewConsent, CreatedAt: now, ExpiresAt: c.ExpiresAt,
 		})
 	}
-	sight := shown(*f.Resource, granted)
+	sight := shown(*f.Resource, granted, termsOf(c))
 	out.Record = consent.Record{ID: c.NewConsent, Owner: c.Owner, Client: c.Client, Kind: consent.Granting,
 		Shown: sight, Digest: digest.Of(digest.Consent, sight), At: now}
 	return out, nil
+}
+
+// terms are what holds for each row of a granting beside the method itself.
+type terms struct {
+	Confirm   string       `json:"confirm"`
+	ExpiresAt string       `json:"expires_at,omitzero"`
+	Budget    budget.Limit `json:"budget,omitzero"`
+}
+
+func termsOf(c GrantMethods) *terms {
+	t := &terms{Confirm: string(c.Confirm), Budget: c.Limit}
+	if !c.ExpiresAt.IsZero() {
+		t.ExpiresAt = c.ExpiresAt.UTC().Format(time.RFC3339)
+	}
+	return t
 }
 
 // Revoke ends a row; ending it twice changes nothing (invariants I44, I46).

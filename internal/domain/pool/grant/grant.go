@@ -10,6 +10,7 @@ package grant
 import (
 	"time"
 
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/ground/digest"
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -72,6 +73,7 @@ type Row struct {
 	Contract   digest.Digest // of the document at consent time; evidence only
 	Effects    effect.Set    // as shown to the owner
 	Confirm    Confirm
+	Limit      budget.Limit // zero: no budget of its own
 	State      State
 	Assignment id.Assignment
 	Consent    id.Consent

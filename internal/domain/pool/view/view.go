@@ -99,6 +99,7 @@ type Grant struct {
 	Resource string
 	Title    string
 	Tool     string
+	Today    int64 // calls of the current day, where the row has a budget of a day
 }
 
 // Callable is one method that a caller may call now.

@@ -52,23 +52,35 @@ func (d verbs) listGrants() *cobra.Command {
 
 func (d verbs) addGrants() *cobra.Command {
 	var confirm, expires string
+	var budget adminwire.Budget
 	cmd := d.WithJSON(&cobra.Command{
 		Use: "add APP RESOURCE METHOD...", Short: "let an app call methods of a resource, each by its name", Args: desk.Words(3, desk.Many),
 		Long: `Gives an app a grant for each named method: all of them or none. There is no
 wildcard; a method that comes later is not granted. A grant holds for the method
-as you approved it, and stops when the definition changes.`,
+as you approved it, and stops when the definition changes.
+
+A budget bounds each of the grants. What is over it is refused, with the time at
+which there is room again; a call in doubt keeps its part of the day. Money is in
+minor units: --price 250 --spend-per-day 5000 --currency EUR lets calls of at most
+2.50 EUR through, up to 50 EUR a day.`,
 		Annotations: map[string]string{desk.Looks: "steward apps list, and steward resources list"},
 		Example:     "  steward grants add assistant notes read_note write_note\n  steward grants add assistant notes send_note --confirm always --expires 7d",
 	})
 	cmd.Flags().StringVar(&confirm, "confirm", "by_effect", "when a call asks you afresh: always, never, or by_effect, which asks for communicate and spend")
 	cmd.Flags().StringVar(&expires, "expires", "", "when the grants end: 30d, 12h or 2027-01-31; never if left out")
+	cmd.Flags().Int64Var(&budget.PerMinute, "per-minute", 0, "calls a minute under each grant; 0 is no bound of its own")
+	cmd.Flags().Int64Var(&budget.AtOnce, "at-once", 0, "calls at once under each grant")
+	cmd.Flags().Int64Var(&budget.PerDay, "per-day", 0, "calls a day under each grant; days end at midnight UTC")
+	cmd.Flags().Int64Var(&budget.Price, "price", 0, "what a call costs at most, in minor units of --currency")
+	cmd.Flags().Int64Var(&budget.SpendPerDay, "spend-per-day", 0, "what the calls of a day may cost together")
+	cmd.Flags().StringVar(&budget.Currency, "currency", "", "the currency of both, such as EUR")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		at, err := argument.Expiry(expires, time.Now())
 		if err != nil {
 			return err
 		}
 		rows, err := desk.Ask(cmd.Context(), d.Desk, adminwire.GrantsAdd, adminwire.AddGrants{
-			App: args[0], Resource: args[1], Methods: args[2:], Confirm: confirm, ExpiresAt: at})
+			App: args[0], Resource: args[1], Methods: args[2:], Confirm: confirm, ExpiresAt: at, Budget: budget})
 		if fault.Is(err, fault.NotFound) {
 			return d.noMethod(cmd.Context(), args[1], args[2:], err)
 		}

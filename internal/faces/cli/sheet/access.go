@@ -3,6 +3,7 @@ package sheet
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/stewardhost/steward/internal/domain/pool/confirmation"
@@ -80,15 +81,46 @@ func snippet(url, authorization string) []byte {
 
 // Grants is the table of rows of authority.
 func Grants(w io.Writer, rows []adminwire.Grant) {
-	t := paper.NewTable("app", "resource", "method", "state", "effects", "confirm", "expires", "tool", "grant")
+	bounded := slices.ContainsFunc(rows, func(g adminwire.Grant) bool { return g.Budget != nil })
+	head := []string{"app", "resource", "method", "state", "effects", "confirm", "expires"}
+	if bounded {
+		head = append(head, "budget")
+	}
+	t := paper.NewTable(append(head, "tool", "grant")...)
 	for _, g := range rows {
 		expires := ""
 		if !g.ExpiresAt.IsZero() {
 			expires = paper.Stamp(g.ExpiresAt)
 		}
-		t.Row(g.App, g.Resource, g.Method, g.State, strings.Join(g.Effects, ","), g.Confirm, expires, g.Tool, g.ID)
+		cells := []string{g.App, g.Resource, g.Method, g.State, strings.Join(g.Effects, ","), g.Confirm, expires}
+		if bounded {
+			cells = append(cells, budgetOf(g))
+		}
+		t.Row(append(cells, g.Tool, g.ID)...)
 	}
 	t.Write(w, "")
+}
+
+// budgetOf tells a grant's bounds, and what the day has taken of them.
+func budgetOf(g adminwire.Grant) string {
+	if g.Budget == nil {
+		return ""
+	}
+	b, today := *g.Budget, adminwire.Today{}
+	if g.Today != nil {
+		today = *g.Today
+	}
+	var parts []string
+	add := func(n int64, form string, more ...any) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf(form, append(more, n)...))
+		}
+	}
+	add(b.AtOnce, "%d at once")
+	add(b.PerMinute, "%d a minute")
+	add(b.PerDay, "%d of %d today", today.Calls)
+	add(b.SpendPerDay, "%d of %d "+b.Currency+" (minor units) today", today.Spent)
+	return strings.Join(parts, ", ")
 }
 
 // Confirmation tells who asks for what, with the whole exact arguments.

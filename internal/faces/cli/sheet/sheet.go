@@ -73,6 +73,9 @@ func Resource(w io.Writer, r adminwire.Resource) {
 			t.Row("connection", strings.TrimSuffix(u.Connection+": "+u.Trouble, ": "))
 		}
 	}
+	if r.Ceiling != nil {
+		t.Row("ceiling", Ceiling(*r.Ceiling))
+	}
 	t.Row("data kept by", r.Storage)
 	t.Row("revision", r.Revision)
 	t.Write(w, "")

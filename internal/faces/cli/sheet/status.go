@@ -22,6 +22,9 @@ func Status(w io.Writer, s adminwire.Status, here func(command string) string) {
 	if !s.Restored.IsZero() {
 		t.Row("restored", paper.Stamp(s.Restored))
 	}
+	if s.Ceiling.Raised {
+		t.Row("ceiling", Ceiling(s.Ceiling))
+	}
 	t.Row("owner", s.Owner)
 	t.Row("node", fmt.Sprintf("%s, epoch %d", s.Node, s.Epoch))
 	t.Row("has", fmt.Sprintf("%s, %s, %s", paper.Count(s.Count.Apps, "app"), paper.Count(s.Count.Resources, "resource"),
@@ -42,6 +45,15 @@ func alarms(w io.Writer, list []adminwire.Alarm, here func(command string) strin
 		t.Row(paper.Line(a.Text), here(a.Fix))
 	}
 	t.Write(w, "")
+}
+
+// Ceiling tells how much each connection may be called.
+func Ceiling(c adminwire.Ceiling) string {
+	text := fmt.Sprintf("%d calls a minute, %d at once", c.PerMinute, c.AtOnce)
+	if c.Raised {
+		text += "; raised by the operator of this host"
+	}
+	return text
 }
 
 // Up tells where a host that has just started can be found.

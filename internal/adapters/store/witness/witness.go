@@ -1,4 +1,9 @@
-package journal
+// Package witness holds the audit trail against its own chains, and the journal and
+// the records of consent against the trail (invariant I63; threats, A78).
+//
+// It reads one snapshot in constant memory and changes nothing but that it first
+// writes what the trail still waits for. A Witness is safe for concurrent use.
+package witness
 
 import (
 	"context"
@@ -31,25 +36,31 @@ const (
 	mismatchesMax = 1000 // a journal that differs more than this is lost anyway
 )
 
+// Witness has the verb.
+type Witness struct{ ledger *ledger.Ledger }
+
+// New returns the verb over a ledger.
+func New(l *ledger.Ledger) *Witness { return &Witness{l} }
+
 // Verify holds the whole trail against its chains, and the journal and the records
 // of consent against the trail: the newest row about a call pins what the call's row
 // says. It walks one
 // snapshot in constant memory; progress, which may be nil, is told of the rows
 // of the trail.
-func (j *Journal) Verify(ctx context.Context, progress func(done, total int64)) (view.Verification, error) {
+func (w *Witness) Verify(ctx context.Context, progress func(done, total int64)) (view.Verification, error) {
 	// What cannot be written now is no part of what is checked.
-	_ = j.ledger.Flush(ctx)
+	_ = w.ledger.Flush(ctx)
 	if progress == nil {
 		progress = func(_, _ int64) {}
 	}
-	w := &walk{head: j.ledger.Confirmed(), progress: progress, named: map[string]bool{}}
-	err := j.ledger.Read(ctx, func(tx *ledger.Tx) error {
-		if err := w.trail(tx.Tx); err != nil {
+	look := &walk{head: w.ledger.Confirmed(), progress: progress, named: map[string]bool{}}
+	err := w.ledger.Read(ctx, func(tx *ledger.Tx) error {
+		if err := look.trail(tx.Tx); err != nil {
 			return err
 		}
-		return w.journal(tx.Tx)
+		return look.journal(tx.Tx)
 	})
-	return w.found, err
+	return look.found, err
 }
 
 // walk is one verification.
@@ -137,7 +148,7 @@ func (w *walk) entry(tx *sqldb.Tx, e audit.Entry, number int64) error {
 	if e.Kind == audit.Approved || e.Kind == audit.Granted {
 		return w.consent(tx, e)
 	}
-	if _, pins := pinned(e); !pins {
+	if _, pins := record.Pinned(e); !pins {
 		return nil
 	}
 	var told int64
@@ -212,7 +223,7 @@ func pins(tx *sqldb.Tx, t told) (bool, error) {
 	if err != nil || len(list) == 0 {
 		return false, err
 	}
-	sum, ok := pinned(list[0])
+	sum, ok := record.Pinned(list[0])
 	if t.row.State.Unresolved() {
 		return ok && strings.HasPrefix(list[0].Detail, string(invocation.NotDispatched)+" "), nil
 	}
