@@ -55,7 +55,8 @@ var proofs = []proven{
 	{"A39", "an exception opens nothing else", at(egressT, "TestAnExceptionOpensNothingElse"), ""},
 	{"A57", "foreign hosts and pages do not get through", at(guardT, "TestOnlyOwnNamesAndPagesGetThrough"), ""},
 	{"A76", "a stolen database tells no secret", at(vaultT, "TestASealedValueOpensInItsPlaceOnly", storeT, "TestTheDatabaseAloneTellsNoSecret"), "results are not sealed yet"},
-	{"A77", "logs tell no secret", at(doorsT, "TestLogsTellNoSecret"), ""},
+	{"A77", "logs tell no secret and no text breaks a line of them; profiles are not at the doors", at(doorsT, "TestLogsTellNoSecret", canaryT, "TestNoTextBreaksALineOfTheLog", metricsT, "TestOnlyMetricsAndProfilesAreServed", metricsT, "TestNobodyChoosesALabel"), ""},
+	{"A18, A44, FF94, R26", "canary secrets stay where they belong", at(canaryT, "TestCanariesStayWhereTheyBelong", childT, "TestGivenSecretsAreMasked"), "proposals, OAuth and the console: not built"},
 	{"A78", "an edited trail is named", at(storeT, "TestTamperingIsNamed"), ""},
 }
 
@@ -76,6 +77,9 @@ const (
 	toolsetT    = "internal/faces/mcp/toolset"
 	guardT      = "internal/faces/httpguard"
 	crashT      = "test/crash"
+	canaryT     = "test/canary"
+	metricsT    = "internal/faces/admin/metrics"
+	childT      = "internal/means/childprocess"
 	doorsT      = "test/doors"
 	mcpdoorT    = "test/mcpdoor"
 	portT       = "test/port"

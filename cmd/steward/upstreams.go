@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/fleet"
@@ -33,7 +35,7 @@ func (f *upstreams) Use(adapter id.Adapter, e importer.Entry) error {
 		env = append(env, name+"="+value)
 	}
 	f.Fleet.Use(adapter, func() *mcpupstream.Client {
-		spec := childprocess.Spec{Command: e.Command, Args: e.Args, Env: env, Dir: e.Dir}
+		spec := childprocess.Spec{Command: e.Command, Args: e.Args, Env: env, Dir: e.Dir, Mask: slices.Collect(maps.Values(e.Env))}
 		return mcpupstream.NewStdio(e.Name, spec, mcpupstream.Options{Version: version})
 	})
 	return nil

@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,10 +99,11 @@ func Root(t testing.TB) string {
 
 // Options say how a host is started; the zero value is the usual one.
 type Options struct {
-	Home string   // data folder; a fresh one if empty
-	Tags string   // build tags of the program
-	Env  []string // NAME=value, besides the test's own environment
-	Args []string // besides `up --listen 127.0.0.1:0`
+	Home string    // data folder; a fresh one if empty
+	Tags string    // build tags of the program
+	Env  []string  // NAME=value, besides the test's own environment
+	Args []string  // besides `up --listen 127.0.0.1:0`
+	Log  io.Writer // gets all that hosts print, too; nil for nobody
 }
 
 // Host is a running `steward up`.
@@ -115,6 +117,7 @@ type Host struct {
 	args  []string
 	up    *exec.Cmd
 	log   *tail
+	all   io.Writer // log, and whoever else wants it
 	ended chan struct{}
 	told  bool // how it ended has been judged, or does not matter
 }
@@ -135,6 +138,10 @@ func StartWith(t testing.TB, o Options) *Host {
 		o.Home = filepath.Join(t.TempDir(), "home")
 	}
 	h := &Host{Home: o.Home, Program: Program(t, o.Tags), t: t, log: &tail{}}
+	h.all = h.log
+	if o.Log != nil {
+		h.all = io.MultiWriter(h.log, o.Log)
+	}
 	h.env = append(append(os.Environ(), "STEWARD_HOME="+o.Home), o.Env...)
 	h.args = append([]string{"up", "--listen", "127.0.0.1:0"}, o.Args...)
 	t.Cleanup(h.Stop)
@@ -153,7 +160,7 @@ func (h *Host) Restart() {
 func (h *Host) start() {
 	h.t.Helper()
 	h.up, h.ended, h.told = exec.Command(h.Program, h.args...), make(chan struct{}), false
-	h.up.Env, h.up.Stdout, h.up.Stderr = h.env, h.log, h.log
+	h.up.Env, h.up.Stdout, h.up.Stderr = h.env, h.all, h.all
 	if err := h.up.Start(); err != nil {
 		h.told = true
 		h.t.Fatal(err)

@@ -42,6 +42,11 @@ type Spec struct {
 	Args    []string // without the command itself
 	Env     []string // complete, as NAME=value; the host's own environment is not added
 	Dir     string   // working directory; the host's own if empty
+
+	// Mask lists secrets that the command was given and may print; what is kept of its
+	// standard error has a mark in their place. Those under maskedFrom bytes are
+	// left, since they may be part of any word.
+	Mask []string
 }
 
 // Options are for programs that carry the supervisor under another verb.
@@ -92,6 +97,7 @@ func Start(spec Spec, opt Options) (*Process, error) {
 	report.SetReadDeadline(time.Time{})
 	p.pid, _ = strconv.Atoi(strings.TrimPrefix(strings.TrimSuffix(first, "\n"), startedWord))
 
+	p.words.hide(spec.Mask)
 	go p.keep(reports, report, stderr)
 	if p.pid > 0 {
 		return p, nil

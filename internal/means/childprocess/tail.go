@@ -3,6 +3,7 @@ package childprocess
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,8 +16,32 @@ import (
 // tail keeps the last bound.StderrBytes bytes that were written to it. It has
 // one lock.
 type tail struct {
+	mask  *strings.Replacer // nil: nothing is masked
+	spare int               // bytes of the longest masked text
+
 	mu   sync.Mutex
 	kept []byte
+	cut  bool // something stood before what is kept
+}
+
+const (
+	maskedFrom = 8 // bytes
+	masked     = "[secret]"
+)
+
+// hide has the texts masked; it is called before the first byte comes. The longest
+// goes first, so that a part of it leaves nothing of the whole.
+func (t *tail) hide(texts []string) {
+	texts = slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return len(s) < maskedFrom })
+	if len(texts) == 0 {
+		return
+	}
+	slices.SortFunc(texts, func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, s := range texts {
+		pairs = append(pairs, s, masked)
+	}
+	t.mask, t.spare = strings.NewReplacer(pairs...), len(texts[0])
 }
 
 // collect reads until the end or an error, at bound.StderrRate once a second's
@@ -48,16 +73,24 @@ func (t *tail) add(b []byte) {
 	defer t.mu.Unlock()
 	t.kept = append(t.kept, b...)
 	// Twice the size before moving makes the cost of a byte constant.
-	if len(t.kept) > 2*keep {
-		t.kept = t.kept[:copy(t.kept, t.kept[len(t.kept)-keep:])]
+	if len(t.kept) > 2*keep+t.spare {
+		t.kept = t.kept[:copy(t.kept, t.kept[len(t.kept)-keep-t.spare:])]
+		t.cut = true
 	}
 }
 
 func (t *tail) text() string {
 	keep := bound.StderrBytes.Int()
 	t.mu.Lock()
-	raw := string(t.kept[max(0, len(t.kept)-keep):])
+	raw, cut := string(t.kept), t.cut
 	t.mu.Unlock()
+	if t.mask != nil {
+		raw = t.mask.Replace(raw)
+	}
+	if cut {
+		raw = raw[min(t.spare, len(raw)):] // it may begin inside a secret
+	}
+	raw = raw[max(0, len(raw)-keep):]
 
 	// Escapes make text longer, so the front is given up a second time, at a
 	// whole character.
