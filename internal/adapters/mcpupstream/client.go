@@ -165,7 +165,7 @@ func (c *Client) tellChanged() {
 // Ready reports whether a call could be sent now.
 func (c *Client) Ready() bool {
 	s, _ := c.live()
-	return s != nil
+	return s != nil && isFresh(s)
 }
 
 // live is the session, or why there is none.
@@ -196,7 +196,11 @@ func (c *Client) look() {
 	if at.Sub(c.startedAt) >= provenAfter {
 		c.failures = 0
 	}
+	first := c.failures == 0
 	c.fail(at, notRunning(s))
+	if d, ok := s.(doubtful); ok && d.Forgotten() && first {
+		c.retryAt = at
+	}
 }
 
 // fail begins a pause; the lock is held.
@@ -214,6 +218,9 @@ func notRunning(s conversation) *fault.Fault {
 // lastWords are for the owner alone: an upstream may say anything.
 func lastWords(s conversation) string {
 	words := s.Words()
+	if _, ok := s.(doubtful); ok {
+		return "" // it has no other way to speak
+	}
 	words = strings.ToValidUTF8(words[max(0, len(words)-reasonBytes):], "")
 	if words == "" {
 		return "it said nothing"
@@ -234,7 +241,7 @@ func (confided) Error() string { return "the upstream has its own words for it" 
 func reasonOf(f *fault.Fault) string {
 	var c confided
 	if errors.As(f, &c) {
-		return f.Text + ": " + c.words()
+		return strings.TrimSuffix(f.Text+": "+c.words(), ": ")
 	}
 	return f.Text + ": " + f.Unwrap().Error()
 }
@@ -243,6 +250,9 @@ func reasonOf(f *fault.Fault) string {
 // on for the others when one of them gives up. Faults: unavailable, with
 // details.retry_after_ms where a later attempt is worth it.
 func (c *Client) Open(ctx context.Context) error {
+	if c.verified(ctx) != nil {
+		return nil
+	}
 	a, _, err := c.attempt()
 	if a == nil {
 		return err
@@ -362,7 +372,7 @@ func abandon(s conversation, err error) *fault.Fault {
 		return notRunning(s)
 	}
 	s.End("the start failed")
-	return fault.New(fault.Unavailable, "the upstream cannot be used").Because(confide(plain(err).Error() + "; " + lastWords(s)))
+	return fault.New(fault.Unavailable, "the upstream cannot be used").Because(confide(strings.TrimSuffix(plain(err).Error()+"; "+lastWords(s), "; ")))
 }
 
 // plain is an error without the code that a fault would put before its text.

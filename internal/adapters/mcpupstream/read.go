@@ -187,16 +187,12 @@ func (s *session) kindOf(id int64) (answer.Kind, bool) {
 // takeRequest answers what the upstream asks of us. We offer no capability, so
 // there is nothing but the ping (threats, A52).
 func (s *session) takeRequest(m envelope.Message) {
-	if !bytes.ContainsAny(m.ID[:1], `"-0123456789`) {
+	if !answer.IsID(m.ID) {
 		s.countNoise()
 		return
 	}
-	line := envelope.ReplyError(m.ID, []byte(`{"code":-32601,"message":"not offered by this client"}`))
-	if string(m.Method) == `"ping"` {
-		line = envelope.ReplyResult(m.ID, []byte(`{}`))
-	}
 	select {
-	case s.replies <- line:
+	case s.replies <- answer.ToRequest(m):
 	default: // an upstream that asks faster than it reads goes without
 	}
 }

@@ -66,5 +66,5 @@ func (r Row) Duration() time.Duration {
 
 // Rows returns the whole table. The caller owns the slice.
 func Rows() []Row {
-	return slices.Concat(poolRows, turnRows, upstreamRows, daemonRows, profileRows, busRows)
+	return slices.Concat(poolRows, turnRows, upstreamRows, remoteRows, daemonRows, profileRows, busRows)
 }

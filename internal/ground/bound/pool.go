@@ -46,11 +46,6 @@ var (
 	ListingNodes      = Row{"listing_nodes", 1 << 20, Count, fault.InvalidRequest, "field faults, FF63", "adapters/mcpupstream"}
 	ToolBytes         = Row{"tool_definition_bytes", 64 << 10, Bytes, fault.TooLarge, "draft, importer ceilings", "service/importer"}
 	StderrBytes       = Row{"child_stderr_bytes", 64 << 10, Bytes, fault.TooLarge, "ours: enough of a child's last words", "means/childprocess"}
-	EgressURLBytes    = Row{"egress_url_bytes", 2 << 10, Bytes, fault.InvalidRequest, "ours: longer than any endpoint seen", "means/egress"}
-	EgressHeaderBytes = Row{"egress_header_bytes", 16 << 10, Bytes, fault.UpstreamFailed, "threats, A37", "means/egress"}
-	EgressAddresses   = Row{"egress_addresses", 64, Count, fault.Unavailable, "ours: more than any name has", "means/egress"}
-	EgressResolve     = Row{"egress_resolve_ms", 2_000, Milliseconds, fault.Unavailable, "threats, A34", "means/egress"}
-	EgressConnect     = Row{"egress_connect_ms", 10_000, Milliseconds, fault.Unavailable, "ours: resolution, connection and handshake", "means/egress"}
 	TxAhead           = Row{"tx_ahead_s", 5 * 60, Seconds, fault.TxExpired, "pool page 5", "domain/pool/authority"}
 	TxBack            = Row{"tx_back_s", 24 * 3600, Seconds, fault.TxExpired, "pool page 5", "domain/pool/authority"}
 	RepeatGuard       = Row{"repeat_guard_s", 10 * 60, Seconds, fault.Conflict, "pool page 6", "domain/pool/authority"}
@@ -88,7 +83,7 @@ var poolRows = []Row{
 	DescriptorBytes, ContractURLBytes, ContractMethods, SchemaBytes, SchemaDepth, SchemaNodes, SchemaProperties,
 	SchemaEnum, TitleBytes, DescriptionBytes, LabelBytes, CallDeadline, CallGrace, StartDeadline, StopGrace,
 	UpstreamLineBytes, RelistPause, RelistEvery, ListingTools, ListingPages, ListingBytes, ListingDepth, ListingNodes, ToolBytes, StderrBytes,
-	EgressURLBytes, EgressHeaderBytes, EgressAddresses, EgressResolve, EgressConnect, TxAhead, TxBack,
+	TxAhead, TxBack,
 	RepeatGuard, ConfirmationLife, AppConfirmations, OpenConfirmations, QuestionLife, ResourcePerMinute, ResourceAtOnce, AccountAtOnce, BudgetMost, ItemKeyBytes, ItemValueBytes, PageRows,
 	HTTPConnections, HTTPHeaderBytes, HTTPHeader, HTTPRequest, HTTPIdle, HTTPWrite,
 	MCPApps, MCPSessions, MCPStreams, MCPHeld, MCPCalls, MCPListTools, MCPListBytes, MCPSessionIdle, MCPRecheck, MCPWrite,

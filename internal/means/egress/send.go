@@ -20,6 +20,7 @@ type Request struct {
 	Target Target
 	Header http.Header
 	Body   []byte
+	Began  func() // called once, when the first byte is about to go out; may be nil
 }
 
 // Response is the one answer to a request. Close must be called; it ends the
@@ -28,7 +29,11 @@ type Response struct {
 	Status int
 	Header http.Header
 	Body   io.ReadCloser
+	ctx    context.Context
 }
+
+// Context is the one that Send was given.
+func (r *Response) Context() context.Context { return r.ctx }
 
 // Close ends the connection.
 func (r *Response) Close() { _ = r.Body.Close() }
@@ -57,7 +62,7 @@ func (g *Gate) Send(ctx context.Context, r Request) (answer *Response, went bool
 	if err != nil {
 		return nil, false, err
 	}
-	w := &wire{Conn: conn}
+	w := &wire{Conn: conn, began: r.Began}
 	// The body is no type that net/http could rewind, so nothing is sent twice.
 	req, err := http.NewRequestWithContext(ctx, r.Method, r.Target.url.String(), struct{ io.Reader }{bytes.NewReader(r.Body)})
 	if err != nil {
@@ -82,7 +87,7 @@ func (g *Gate) Send(ctx context.Context, r Request) (answer *Response, went bool
 		_ = resp.Body.Close() // it is not read
 		return nil, true, ErrCoded
 	}
-	return &Response{resp.StatusCode, resp.Header, resp.Body}, true, nil
+	return &Response{resp.StatusCode, resp.Header, resp.Body, ctx}, true, nil
 }
 
 // transport speaks HTTP/1.1 over one connection, once.
@@ -108,9 +113,12 @@ var errSecond = errors.New("a request has one connection")
 type wire struct {
 	net.Conn
 	given, wrote atomic.Bool
+	began        func()
 }
 
 func (w *wire) Write(p []byte) (int, error) {
-	w.wrote.Store(true)
+	if !w.wrote.Swap(true) && w.began != nil {
+		w.began()
+	}
 	return w.Conn.Write(p)
 }

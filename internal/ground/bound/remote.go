@@ -1,0 +1,19 @@
+package bound
+
+import "github.com/stewardhost/steward/internal/ground/fault"
+
+// The bounds of what is reached over HTTP.
+var (
+	EgressURLBytes    = Row{"egress_url_bytes", 2 << 10, Bytes, fault.InvalidRequest, "ours: longer than any endpoint seen", "means/egress"}
+	EgressHeaderBytes = Row{"egress_header_bytes", 16 << 10, Bytes, fault.UpstreamFailed, "threats, A37", "means/egress"}
+	EgressAddresses   = Row{"egress_addresses", 64, Count, fault.Unavailable, "ours: more than any name has", "means/egress"}
+	EgressResolve     = Row{"egress_resolve_ms", 2_000, Milliseconds, fault.Unavailable, "threats, A34", "means/egress"}
+	EgressConnect     = Row{"egress_connect_ms", 10_000, Milliseconds, fault.Unavailable, "ours: resolution, connection and handshake", "means/egress"}
+	RemoteIdle        = Row{"remote_idle_s", 60, Seconds, fault.Unavailable, "pool page 7: a session that was idle is asked for before the mark", "adapters/mcpupstream/remote"}
+	RemoteLate        = Row{"remote_late_answers", 32, Count, fault.Unavailable, "ours: connections kept for answers that nobody waits for", "adapters/mcpupstream/remote"}
+	SessionName       = Row{"remote_session_name_bytes", 1 << 10, Bytes, fault.UpstreamFailed, "ours: longer than any token seen", "adapters/mcpupstream/remote"}
+)
+
+var remoteRows = []Row{
+	EgressURLBytes, EgressHeaderBytes, EgressAddresses, EgressResolve, EgressConnect, RemoteIdle, RemoteLate, SessionName,
+}
