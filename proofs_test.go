@@ -36,6 +36,8 @@ var proofs = []proven{
 	{"FF24, FF30 to FF32, FF35", "a dying, deaf or slow child", at(upstreamT, "TestEvents"), ""},
 	{"FF41, FF43", "all pages or none", at(upstreamT, "TestListGivesAllOrAFault"), ""},
 	{"FF75, FF76", "every change of a tool is drift, and no spelling is", at(importerT, "TestTheDigestPinsTheWholeToolAndNothingOfItsSpelling", resourceT, "TestMergeTurnsOffWhatDriftedAndNothingElse"), ""},
+	{"FF78", "every refusal names a command, which is run and helps", at(liveT, "TestWhatIsToldToDoNextHelps", liveT, "TestWhatTheDoctorSaysHelps", settingsT, "TestWhatIsWrongIsRefusedAndMended"), "the console is not built"},
+	{"FF96, FF100", "a confirmation shows the whole input, and outlives a restart", at(liveT, "TestWhatIsToldToDoNextHelps"), "in the terminal; the console is not built"},
 	{"FF79, A9", "hidden characters are seen", at(resourceT, "TestHiddenCharactersAreSeen", importerT, "TestModelsAreToldWhatTheOwnerSaw"), ""},
 	{"FF81", "a filtered tool cannot be called by name", at(mcpdoorT, "TestGuessedNamesReachNobody"), ""},
 	{"FF82, FF83", "revoked and disconnected at once", at(mcpdoorT, "TestFromGrantToDisconnection"), ""},
@@ -90,6 +92,8 @@ const (
 	doorsT      = "test/doors"
 	mcpdoorT    = "test/mcpdoor"
 	portT       = "test/port"
+	liveT       = "test/cli/live"
+	settingsT   = "internal/faces/cli/settings"
 )
 
 // at reads its words as folders, each followed by a test in it.

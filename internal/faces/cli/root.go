@@ -10,6 +10,7 @@ import (
 	"github.com/stewardhost/steward/internal/faces/cli/connection"
 	"github.com/stewardhost/steward/internal/faces/cli/copies"
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
+	"github.com/stewardhost/steward/internal/faces/cli/doctor"
 	"github.com/stewardhost/steward/internal/faces/cli/grants"
 	"github.com/stewardhost/steward/internal/faces/cli/intake"
 	"github.com/stewardhost/steward/internal/faces/cli/manual"
@@ -50,7 +51,7 @@ func (d verbs) root() *cobra.Command {
 		&cobra.Group{ID: groupAllow, Title: "Say who may do what:"},
 		&cobra.Group{ID: groupLookAt, Title: "Use it and look at it:"},
 	)
-	d.group(root, groupStart, d.up(), d.demo(), d.status(), d.version())
+	d.group(root, groupStart, d.up(), d.demo(), d.status(), doctor.New(d.Desk), d.version())
 	d.group(root, groupStart, copies.Verbs(d.Desk, d.host.Keeper)...)
 	d.group(root, groupBring, intake.Import(d.Desk), intake.Export(d.Desk), resources.Review(d.Desk), resources.Noun(d.Desk))
 	d.group(root, groupAllow, apps.Noun(d.Desk), connection.Connect(d.Desk), grants.Noun(d.Desk), calls.Confirm(d.Desk))

@@ -3,14 +3,14 @@ package cli
 import (
 	"context"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
+	"github.com/stewardhost/steward/internal/faces/cli/settings"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
-	"github.com/stewardhost/steward/internal/ground/bound"
-	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
@@ -19,31 +19,38 @@ func (d verbs) up() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "up", Short: "start the host and serve until it is interrupted", Args: desk.Words(0, 0),
 		Long: `Starts the host of a data folder, which is made if it is not there, and serves
-until an interrupt or SIGTERM. The HTTP doors are on loopback only.`,
+until an interrupt or SIGTERM. The HTTP doors are on loopback only.
+
+Each flag but --data can also be a line of steward.toml in the data folder, such
+as listen = "127.0.0.1:8080", or a variable, such as STEWARD_LISTEN. A flag is
+stronger than a variable, and that than the file; steward doctor --config tells
+which is in force.`,
 		Example: "  steward up\n  steward up --listen 127.0.0.1:8080 --data ./pool",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return d.runUp(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			given := map[string]string{}
+			for _, r := range settings.Rows() {
+				if f := cmd.Flags().Lookup(r.Flag()); f.Changed {
+					given[r.Flag()] = f.Value.String()
+				}
+			}
+			return d.runUp(cmd.Context(), o, given)
+		},
 	}
-	cmd.Flags().StringVar(&o.Listen, "listen", trouble.UsualListen, "address and port of the HTTP doors; port 0 is any free one")
+	for _, r := range settings.Rows() {
+		switch r.Kind {
+		case settings.Switch:
+			cmd.Flags().BoolP(r.Flag(), r.Short, false, r.Help)
+		case settings.Number:
+			cmd.Flags().Int64(r.Flag(), r.Int(), r.Help)
+		default:
+			cmd.Flags().String(r.Flag(), r.Usual, r.Help)
+		}
+	}
 	cmd.Flags().StringVar(&o.Data, "data", "", "the data folder; the same as --home")
-	cmd.Flags().StringVar(&o.Metrics, "metrics", "", "serve metrics and profiles on a loopback address and port, or on a socket in the data folder: "+trouble.MetricsSocket)
-	cmd.Flags().BoolVar(&o.Debug, "debug", false, "log more")
-	cmd.Flags().BoolVar(&o.JSON, "log-json", false, "log lines of JSON")
-	cmd.Flags().Int64Var(&o.Ceiling.PerMinute, "resource-per-minute", bound.ResourcePerMinute.Max, "how many calls a minute a connection takes from all apps together")
-	cmd.Flags().Int64Var(&o.Ceiling.AtOnce, "resource-at-once", bound.ResourceAtOnce.Max, "how many calls at once a connection takes, of which one is kept for you")
-	cmd.Flags().BoolVarP(&o.Quiet, "quiet", "q", false, "print nothing but problems")
 	return cmd
 }
 
-func (d verbs) runUp(ctx context.Context, o UpOptions) error {
-	if err := trouble.CheckListen(o.Listen); err != nil {
-		return err
-	}
-	if err := trouble.CheckMetrics(o.Metrics); err != nil {
-		return err
-	}
-	if err := o.Ceiling.Check(); err != nil {
-		return trouble.UsageOf("steward up --help", "%s", fault.From(err).Text)
-	}
+func (d verbs) runUp(ctx context.Context, o UpOptions, given map[string]string) error {
 	if o.Data != "" {
 		d.HomeFlag = o.Data
 	}
@@ -54,6 +61,13 @@ func (d verbs) runUp(ctx context.Context, o UpOptions) error {
 	if d.HomeFlag != "" {
 		d.HomeFlag = home // so that the commands that are told work from any folder
 	}
+	values, err := settings.Load(home, given, os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	o.Listen, o.Metrics = values.Text(settings.Listen), values.Text(settings.Metrics)
+	o.Quiet, o.Debug, o.JSON = values.Bool(settings.Quiet), values.Bool(settings.Debug), values.Bool(settings.LogJSON)
+	o.Ceiling.PerMinute, o.Ceiling.AtOnce = values.Int(settings.PerMinute), values.Int(settings.AtOnce)
 	o.Data = home
 	o.Ready = func(at Doors) {
 		if !o.Quiet {

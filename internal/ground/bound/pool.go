@@ -17,6 +17,7 @@ var (
 	BridgeRequests    = Row{"bridge_requests", 64, Count, fault.RateLimited, "pool page 9", "faces/cli/bridge"}
 	BridgeDrain       = Row{"bridge_drain_ms", 2000, Milliseconds, fault.Unavailable, "pool page 9", "faces/cli/bridge"}
 	DiffCells         = Row{"diff_cells", 4 << 20, Count, fault.TooLarge, "pool page 8", "faces/cli/difference"}
+	SettingsBytes     = Row{"settings_bytes", 64 << 10, Bytes, fault.TooLarge, "faces page 2", "faces/cli/settings"}
 	AnswerBytes       = Row{"answer_bytes", 16 << 20, Bytes, fault.TooLarge, "faces page 1", "faces/cli"}
 	ResultBytes       = Row{"result_bytes", 128 << 10, Bytes, fault.TooLarge, "draft, importer ceilings", "adapters/mcpupstream"}
 	ResultDepth       = Row{"result_depth", 32, Depth, fault.InvalidRequest, "pool page 7", "ground/strictjson"}
@@ -79,7 +80,7 @@ var (
 )
 
 var poolRows = []Row{
-	JSONBytes, JSONDepth, JSONNodes, RequestBytes, RequestDepth, RequestNodes, AdminBytes, ClientFileBytes, ClientFileNodes, BridgeLineBytes, BridgeRequests, BridgeDrain, DiffCells, AnswerBytes, ResultBytes, ResultDepth, ResultNodes,
+	JSONBytes, JSONDepth, JSONNodes, RequestBytes, RequestDepth, RequestNodes, AdminBytes, ClientFileBytes, ClientFileNodes, BridgeLineBytes, BridgeRequests, BridgeDrain, DiffCells, SettingsBytes, AnswerBytes, ResultBytes, ResultDepth, ResultNodes,
 	DescriptorBytes, ContractURLBytes, ContractMethods, SchemaBytes, SchemaDepth, SchemaNodes, SchemaProperties,
 	SchemaEnum, TitleBytes, DescriptionBytes, LabelBytes, CallDeadline, CallGrace, StartDeadline, StopGrace,
 	UpstreamLineBytes, RelistPause, RelistEvery, ListingTools, ListingPages, ListingBytes, ListingDepth, ListingNodes, ToolBytes, StderrBytes,

@@ -1,0 +1,62 @@
+package doctor
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What only a person can mend is found too.
+func TestClockAndDisk(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "h*me") // no pattern
+	if err := errors.Join(os.Mkdir(home, 0o700), os.WriteFile(filepath.Join(home, "steward.db"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	states := func(free int64, err error, written time.Time) (out []State) {
+		if err := os.Chtimes(filepath.Join(home, "steward.db"), written, written); err != nil {
+			t.Fatal(err)
+		}
+		e := examination{home: home, free: func(string) (int64, error) { return free, err }}
+		e.clock()
+		e.disk()
+		for _, f := range e.findings {
+			if (f.State == Bad || f.State == Note) != (f.Fix != "") {
+				t.Errorf("%+v", f)
+			}
+			out = append(out, f.State)
+		}
+		return out
+	}
+	now := time.Now()
+	for _, c := range []struct {
+		free    int64
+		err     error
+		written time.Time
+		want    []State
+	}{
+		{easyBytes, nil, now, []State{Well, Well}},
+		{easyBytes - 1, nil, now, []State{Well, Note}},
+		{leastBytes - 1, nil, now.Add(time.Hour), []State{Bad, Bad}},
+		{0, errors.New("gone"), now, []State{Well}},
+	} {
+		if diff := cmp.Diff(c.want, states(c.free, c.err, c.written)); diff != "" {
+			t.Errorf("%+v: %s", c, diff)
+		}
+	}
+}
+
+func TestAFolderWithoutItsKeyIsFound(t *testing.T) {
+	home := t.TempDir()
+	if err := errors.Join(os.Chmod(home, 0o700), os.WriteFile(filepath.Join(home, "steward.db"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	e := examination{home: home}
+	e.folder()
+	if len(e.findings) != 1 || e.findings[0].State != Bad || e.findings[0].Fix == "" {
+		t.Errorf("%+v", e.findings)
+	}
+}
