@@ -35,16 +35,29 @@ type outside struct {
 	pidFile string
 }
 
+// npmServer is a server of the protocol's authors.
 func npmServer(t *testing.T, name string, env map[string]string, args ...string) outside {
+	t.Helper()
+	return npmProgram(t, "@modelcontextprotocol/server-"+name+"/dist/index.js", env, args...)
+}
+
+// npmProgram is a server by its script.
+func npmProgram(t *testing.T, script string, env map[string]string, args ...string) outside {
+	t.Helper()
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	node, path := npmScript(t, script)
+	words := append([]string{"-c", `echo $$ >"$0" && exec "$@"`, pidFile, node, path}, args...)
+	return outside{hosttest.Server{Command: "/bin/sh", Args: words, Env: env}, pidFile}
+}
+
+// npmScript is what runs a script of the outside programs, and its path.
+func npmScript(t *testing.T, script string) (node, path string) {
 	t.Helper()
 	npm, node := os.Getenv("STEWARD_NPM"), os.Getenv("STEWARD_NODE")
 	if npm == "" || node == "" {
 		t.Fatal("STEWARD_NPM and STEWARD_NODE say where the servers are; run make npm-suite")
 	}
-	pidFile := filepath.Join(t.TempDir(), "pid")
-	script := filepath.Join(npm, "node_modules", "@modelcontextprotocol", "server-"+name, "dist", "index.js")
-	words := append([]string{"-c", `echo $$ >"$0" && exec "$@"`, pidFile, node, script}, args...)
-	return outside{hosttest.Server{Command: "/bin/sh", Args: words, Env: env}, pidFile}
+	return node, filepath.Join(npm, "node_modules", filepath.FromSlash(script))
 }
 
 func (o outside) pid(t *testing.T) int {
