@@ -29,94 +29,98 @@ func Open(records []Record) []string {
 // that fit bound.TurnHistoryBytes together, each whole. Every call has a result.
 // Manifests, contracts, bindings and the calls of sub-agents are left out.
 func History(records []Record) ([]conversation.Message, error) {
-	var turns [][]conversation.Message
+	var turns []draft
 	place := map[string]int{}
 	for _, r := range records {
 		if r.Kind == UserInput {
 			place[r.Turn] = len(turns)
-			turns = append(turns, nil)
+			turns = append(turns, draft{round: -1, places: map[string][2]int{}})
 		}
 		at, ok := place[r.Turn]
 		if !ok {
 			continue
 		}
-		var err error
-		if turns[at], err = extend(turns[at], r); err != nil {
+		if err := turns[at].extend(r); err != nil {
 			return nil, err
 		}
 	}
 	left, first := bound.TurnHistoryBytes.Int(), len(turns)
-	for first > 0 && size(turns[first-1]) <= left {
+	for first > 0 && size(turns[first-1].messages) <= left {
 		first--
-		left -= size(turns[first])
+		left -= size(turns[first].messages)
 	}
 	var out []conversation.Message
 	for _, t := range turns[first:] {
-		out = append(out, t...)
+		out = append(out, t.messages...)
 	}
 	return out, nil
 }
 
-// extend adds one record of a turn to the messages before it.
-func extend(m []conversation.Message, r Record) ([]conversation.Message, error) {
+// draft is a turn that is put together.
+type draft struct {
+	messages []conversation.Message
+	round    int               // of the newest call; -1 before the first
+	places   map[string][2]int // of results, by call id: message, result
+}
+
+// extend adds one record of the turn.
+func (t *draft) extend(r Record) error {
 	switch r.Kind {
 	case UserInput:
 		d, err := Read[Input](r)
-		return append(m, conversation.Message{Role: conversation.User, Text: d.Prompt}), err
+		t.add(conversation.Message{Role: conversation.User, Text: d.Prompt})
+		return err
 	case AssistantChunk:
 		d, err := Read[Chunk](r)
-		if last := &m[len(m)-1]; last.Role == conversation.Assistant && len(last.Calls) == 0 {
+		if last := t.last(); last.Role == conversation.Assistant {
 			last.Text += d.Text
-			return m, err
+			return err
 		}
-		return append(m, conversation.Message{Role: conversation.Assistant, Text: d.Text}), err
+		t.add(conversation.Message{Role: conversation.Assistant, Text: d.Text})
+		return err
 	case ToolCall:
 		d, err := Read[Call](r)
-		if err != nil || d.Parent != "" {
-			return m, err
+		if err == nil && d.Parent == "" {
+			t.called(d)
 		}
-		return called(m, d), nil
+		return err
 	case ToolResult:
 		d, err := Read[Result](r)
-		answer(m, d)
-		return m, err
+		t.answered(d)
+		return err
 	}
-	return m, nil
+	return nil
 }
+
+func (t *draft) add(m conversation.Message)  { t.messages = append(t.messages, m) }
+func (t *draft) last() *conversation.Message { return &t.messages[len(t.messages)-1] }
 
 // called puts a call into the assistant's message of its round. The results of a
 // round stand behind that message, with a place for each call from the start, so
 // that answers may come in any order.
-func called(m []conversation.Message, d Call) []conversation.Message {
+func (t *draft) called(d Call) {
 	call := conversation.Call{ID: d.ProviderCallID, Name: d.Name, Arguments: d.Arguments}
 	unanswered := conversation.Result{CallID: d.ProviderCallID, Failed: true, Text: noResult}
-	rounds, last := 0, len(m)-1
-	for _, x := range m {
-		if x.Role == conversation.Answers {
-			rounds++
-		}
+	if d.Round == t.round && t.last().Role == conversation.Answers {
+		asked, answers := &t.messages[len(t.messages)-2], t.last()
+		asked.Calls = append(asked.Calls, call)
+		answers.Results = append(answers.Results, unanswered)
+		t.places[d.CallID] = [2]int{len(t.messages) - 1, len(answers.Results) - 1}
+		return
 	}
-	if m[last].Role == conversation.Answers && d.Round == rounds-1 {
-		m[last-1].Calls = append(m[last-1].Calls, call)
-		m[last].Results = append(m[last].Results, unanswered)
-		return m
+	t.round = d.Round
+	if t.last().Role != conversation.Assistant {
+		t.add(conversation.Message{Role: conversation.Assistant})
 	}
-	if m[last].Role != conversation.Assistant {
-		m = append(m, conversation.Message{Role: conversation.Assistant})
-		last++
-	}
-	m[last].Calls = append(m[last].Calls, call)
-	return append(m, conversation.Message{Role: conversation.Answers, Results: []conversation.Result{unanswered}})
+	t.last().Calls = append(t.last().Calls, call)
+	t.add(conversation.Message{Role: conversation.Answers, Results: []conversation.Result{unanswered}})
+	t.places[d.CallID] = [2]int{len(t.messages) - 1, 0}
 }
 
-func answer(m []conversation.Message, d Result) {
-	for i := range slices.Backward(m) {
-		for j := range m[i].Results {
-			if m[i].Results[j].CallID == d.ProviderCallID {
-				m[i].Results[j] = conversation.Result{CallID: d.ProviderCallID, Failed: d.Status != Succeeded, Text: d.Text}
-				return
-			}
-		}
+// answered puts a result into its place. That of a sub-agent's call has none.
+func (t *draft) answered(d Result) {
+	if at, ok := t.places[d.CallID]; ok {
+		t.messages[at[0]].Results[at[1]] = conversation.Result{CallID: d.ProviderCallID, Failed: d.Status != Succeeded, Text: d.Text}
 	}
 }
 
