@@ -30,7 +30,7 @@ quick: ## for every commit: format, house, vet, and the packages that differ fro
 	@scripts/quick '$(BASE)'
 
 .PHONY: check
-check: ## all that CI runs; needs gcc and npm
+check: ## all that CI runs; needs gcc, npm, root and strace
 	@scripts/step format $(MAKE) -s format
 	@scripts/step house $(MAKE) -s house
 	@scripts/step pins $(MAKE) -s pins
@@ -41,6 +41,8 @@ check: ## all that CI runs; needs gcc and npm
 	@scripts/step race $(MAKE) -s race
 	@scripts/step fuzz $(MAKE) -s fuzz
 	@scripts/step npm-suite $(MAKE) -s npm-suite
+	@scripts/step machine-suite $(MAKE) -s machine-suite
+	@scripts/step linear $(MAKE) -s linear
 	@scripts/step cross $(MAKE) -s cross
 	@scripts/step vuln $(MAKE) -s vuln
 
@@ -53,14 +55,16 @@ house: ## the rules at the root: floors, sizes, package pages, text
 	go test -count=1 .
 
 .PHONY: pins
-pins: ## go.mod is tidy, and the SQLite pair fits
+pins: ## every go.mod is tidy, and the SQLite pair fits
 	go mod tidy -diff
+	cd test/linear && go mod tidy -diff
+	cd test/lossyfs && go mod tidy -diff
 	@scripts/libc-pin
 
 .PHONY: vet
 vet: ## go vet, also of what build tags hide
 	go vet ./...
-	go vet -tags npm,failpoints ./...
+	go vet -tags npm,failpoints,machine ./...
 
 .PHONY: lint
 lint: ## the linters of .golangci.yml
@@ -103,9 +107,7 @@ generate: ## the reference pages from the tables in code; `make test` says when 
 
 .PHONY: machine-suite
 machine-suite: ## disks that fill or lose power, calls that fail, files of others; needs root, strace, /dev/fuse
-	go vet -tags machine ./test/crash
-	cd test/lossyfs && go vet .
-	go test -count=1 -timeout 15m -tags machine -run 'SystemCall|FullDisk|FilesOfOthers|TakenAway|PowerLoss' ./test/crash
+	@scripts/machine-suite
 
 .PHONY: linear
 linear: ## histories of the store against sequential models

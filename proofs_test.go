@@ -25,6 +25,22 @@ var proofs = []proven{
 	{"I65", "parallel sends of a tx see one outcome", at(doorsT, "TestParallelSendsAreOneExecution", storeT, "TestParallelSendsOfOneTxDispatchOnce", crashT, "TestOneTxManyTimesAtOnceHasOneEffect"), ""},
 	{"FP1 to FP8", "killed, failed, hung or panicking at each point", at(crashT, "TestEveryFaultPointTellsTheTruthAfterwards"), "struck at /rpc/v1; /mcp shares every point but the last"},
 	{"FP16", "a migration half done", at(sqldbT, "TestMigrations"), ""},
+	{"R1", "killed at random, nothing that was told is lost and nothing happens twice", at(crashT, "TestKilledAtRandomNothingIsLostOrDoubled"), ""},
+	{"R2", "each fault point, killed, failing, hung, panicking", at(crashT, "TestEveryFaultPointTellsTheTruthAfterwards"), "FP9 to FP15: not built; FP17 and FP18 have rows of their own"},
+	{"R3", "any system call may fail or kill", at(crashT, "TestAnySystemCallMayFail", crashT, "TestAnySystemCallMayFailAtTheFirstStart"), "with the tag machine"},
+	{"R4", "a power cut loses nothing that was told", at(crashT, "TestPowerLossLosesNothingThatWasTold"), "with the tag machine; needs /dev/fuse"},
+	{"R5", "a full disk is told and outlived", at(crashT, "TestAFullDiskIsToldAndOutlived", sqldbT, "TestFullDiskIsNoFence"), "with the tag machine"},
+	{"R6", "the first failed flush fences the store", at(sqldbT, "TestFirstFailedSyncFences", sqldbT, "TestFailedCheckpointFences", crashT, "TestAnySystemCallMayFail"), ""},
+	{"R7", "damage is named and never silently wrong", at(crashT, "TestAFlippedBitIsNoticed", crashT, "TestDamageIsNamed", crashT, "TestADamagedLogIsNamed", crashT, "TestFilesOfOthersAreRefused", crashT, "TestAFileThatIsTakenAwayEndsTheHost"), ""},
+	{"R8, A22", "a hundred sends of one tx have one effect", at(crashT, "TestOneTxManyTimesAtOnceHasOneEffect"), ""},
+	{"R9", "no jump of a clock and no pause makes anybody lie", at(storeT, "TestTheClockNeverGoesBehindWhatIsStored", storeT, "TestTheStoreIsTheModel", crashT, "TestAPauseOverTheDeadlineMakesNobodyLie"), ""},
+	{"R17", "parsers under fuzzing", at(strictjsonT, "FuzzParse"), "every target runs in make fuzz, which finds them by name"},
+	{"R19", "the store is a simple model, step by step", at(storeT, "TestTheStoreIsTheModel", sqldbT, "TestBatchesEqualTheModel"), ""},
+	{"R20", "journal and rights are linearizable", at(linearT, "TestJournalIsLinearizable", linearT, "TestRightsAreLinearizable"), "a module of its own: make linear"},
+	{"R22", "no guard of the table can go unnoticed", nil, "a program, not a test: test/mutants, by make gate"},
+	{"R24", "every unresolved row is classified before the doors open", at(storeT, "TestManyLeftBehindAreClassifiedInBatches"), "the time with 100,000 rows is in make bench"},
+	{"R27", "the conformance suite, both revisions", at("test/conformance", "TestServerRole"), "with the tag npm; the client's and the authorization server's role: not built"},
+	{"FP17, FP18", "a commit of unknown fate dispatches nothing and is told as a doubt", at(portT, "TestAnOutcomeThatCannotBeWrittenIsOwed", storeT, "TestAnUnknownCommitIsNoSuccess", crashT, "TestAnySystemCallMayFail"), "reading the row back is the next start's: with one engine in the process there is no other connection to ask"},
 	{"FF1, FF2", "tools of one name are two", at(mcpdoorT, "TestToolsOfOneNameAreTwo", resourceT, "TestMergeGivesSafeDistinctIDsThatStay"), ""},
 	{"FF6, FF7", "names are safe, distinct and stable, the exact one goes out", at(projectionT, "TestNamesStay", upstreamT, "TestArgumentsGoOutAsTheyAre"), ""},
 	{"FF9", "one resource of two capsules", nil, "the bus is not built"},
@@ -86,6 +102,7 @@ const (
 	toolsetT    = "internal/faces/mcp/toolset"
 	guardT      = "internal/faces/httpguard"
 	crashT      = "test/crash"
+	linearT     = "test/linear"
 	canaryT     = "test/canary"
 	metricsT    = "internal/faces/admin/metrics"
 	childT      = "internal/means/childprocess"

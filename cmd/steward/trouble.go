@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/faces/cli"
@@ -69,10 +71,40 @@ func whyNot(err error, folder string) error {
 	return err
 }
 
-// mode is how the owner makes a folder or the files in it private.
+// mode is how the owner makes a folder and the files in it private: what mends them
+// depends on whose they are and on what they are.
 func mode(folder, another string) string {
-	if info, err := os.Stat(folder); err != nil || info.Mode().Perm()&0o022 != 0 {
+	info, err := os.Stat(folder)
+	switch {
+	case err != nil:
+		return another
+	case !mine(info):
+		return another
+	case info.Mode().Perm()&0o022 != 0:
 		return "chmod 700 " + paper.Word(folder) + " if it is yours alone, else " + another
 	}
-	return "chmod 600 " + paper.Word(filepath.Join(folder, "steward.db")) + "*"
+	var open []string
+	for _, suffix := range []string{"", "-wal", "-shm", ".lock"} {
+		path := filepath.Join(folder, "steward.db"+suffix)
+		info, err := os.Lstat(path)
+		switch {
+		case err != nil:
+		case !info.Mode().IsRegular():
+			return "look at " + paper.Word(path) + ", which is no plain file: put the store's own file in its place, or " + another
+		case !mine(info):
+			return "look at " + paper.Word(path) + ", which is another user's: have it given to this user with chown, or " + another
+		case info.Mode().Perm()&0o077 != 0:
+			open = append(open, paper.Word(path))
+		}
+	}
+	if len(open) == 0 {
+		return another
+	}
+	return "chmod 600 " + strings.Join(open, " ")
+}
+
+// mine reports whether a file is this user's.
+func mine(info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
 }

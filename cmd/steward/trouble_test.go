@@ -22,6 +22,13 @@ func TestWhyAHostDoesNotStart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.WriteFile(filepath.Join(private, "steward.db-wal"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	linked := t.TempDir()
+	if err := os.Symlink("/dev/null", filepath.Join(linked, "steward.db")); err != nil {
+		t.Fatal(err)
+	}
 	down := func(code fault.Code, cause error) error {
 		return fmt.Errorf("opening: %w", fault.New(code, "why").Because(fmt.Errorf("deep: %w", cause)))
 	}
@@ -34,7 +41,12 @@ func TestWhyAHostDoesNotStart(t *testing.T) {
 		"held": {down(fault.Conflict, sqldb.ErrLocked), private,
 			trouble.Trouble{Exit: trouble.Later, What: "another host runs on the folder " + private, Next: "steward status"}},
 		"a file of all": {down(fault.Unavailable, sqldb.ErrUnsafe), private,
-			trouble.Trouble{Exit: trouble.Unsafe, What: "why", Next: "chmod 600 '" + private + "/steward.db'*"}},
+			trouble.Trouble{Exit: trouble.Unsafe, What: "why", Next: "chmod 600 '" + private + "/steward.db-wal'"}},
+		"a link": {down(fault.Unavailable, sqldb.ErrUnsafe), linked, trouble.Trouble{Exit: trouble.Unsafe, What: "why",
+			Next: "look at " + linked + "/steward.db, which is no plain file: put the store's own file in its place, or steward up --data " +
+				filepath.Join(filepath.Dir(linked), "another-folder")}},
+		"another's folder": {down(fault.Unavailable, sqldb.ErrUnsafe), foreign(t), trouble.Trouble{Exit: trouble.Unsafe, What: "why",
+			Next: "steward up --data " + filepath.Join(filepath.Dir(foreign(t)), "another-folder")}},
 		"a folder of all": {down(fault.Unavailable, sqldb.ErrUnsafe), shared, trouble.Trouble{Exit: trouble.Unsafe, What: "why",
 			Next: "chmod 700 " + shared + " if it is yours alone, else steward up --data " + filepath.Join(filepath.Dir(shared), "another-folder")}},
 		"newer": {down(fault.Conflict, sqldb.ErrNewer), private,
@@ -73,4 +85,21 @@ func TestAFencedHostIsStartedAgain(t *testing.T) {
 	if diff := cmp.Diff(want, *got); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// foreign is a folder that is not this user's.
+func foreign(t *testing.T) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return "/"
+	}
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("steward-foreign-%d", os.Getpid()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(dir) })
+	if err := os.Chown(dir, 65_534, 65_534); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }

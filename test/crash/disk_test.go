@@ -3,6 +3,7 @@
 package crash_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -163,8 +164,11 @@ func TestFilesOfOthersAreRefused(t *testing.T) {
 	}{
 		"another's database": {func(home string) error { return os.Chown(file(home, "steward.db"), 0, 0) }, "steward.db must be a file of this user"},
 		"another's folder":   {func(home string) error { return os.Chown(home, 0, 0) }, "home belongs to"},
-		"a read-only folder": {func(home string) error { return os.Chmod(home, 0o500) }, "the store cannot be opened: "},
+		"a read-only folder": {func(home string) error { return os.Chmod(home, 0o500) }, "home cannot be written: permission denied"},
 		"a read-only file":   {func(home string) error { return os.Chmod(file(home, "steward.db"), 0o400) }, "the store cannot be opened: "},
+		"another's log": {func(home string) error {
+			return errors.Join(os.WriteFile(file(home, "steward.db-wal"), nil, 0o600), os.Chown(file(home, "steward.db-wal"), 0, 0))
+		}, "is another user's: have it given to this user with chown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := original.copied(t)

@@ -43,14 +43,17 @@ type Lock struct{ file *os.File }
 func Take(path string, companions ...string) (*Lock, error) {
 	folder := filepath.Dir(path)
 	if err := makeFolder(folder); err != nil {
-		return nil, unusable("its folder cannot be made", err)
+		return nil, unusable(folder+" cannot be made"+reason(err), err)
 	}
 	info, err := os.Stat(folder)
 	if err != nil {
-		return nil, unusable("its folder cannot be read", err)
+		return nil, unusable(folder+" cannot be read"+reason(err), err)
 	}
 	if info.Mode().Perm()&0o022 != 0 || !ours(info) {
 		return nil, unsafe(fmt.Sprintf("its folder %s belongs to or can be changed by others; it must be this user's, with mode 0700", folder), info)
+	}
+	if err := unix.Access(folder, unix.W_OK|unix.X_OK); err != nil {
+		return nil, unusable(fmt.Sprintf("its folder %s cannot be written: %s", folder, err), err)
 	}
 	lock, err := takeLock(path + ".lock")
 	if err != nil {
@@ -78,12 +81,12 @@ func makeFile(path string, companions []string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err == nil {
 		if err := errors.Join(file.Close(), SyncFolder(filepath.Dir(path))); err != nil {
-			return unusable("its file cannot be made", err)
+			return unusable(path+" cannot be made"+reason(err), err)
 		}
 		return nil
 	}
 	if !errors.Is(err, fs.ErrExist) {
-		return unusable("its file cannot be made", err)
+		return unusable(path+" cannot be made"+reason(err), err)
 	}
 	for _, suffix := range append([]string{""}, companions...) {
 		name := path + suffix
@@ -92,7 +95,7 @@ func makeFile(path string, companions []string) error {
 			continue
 		}
 		if err != nil {
-			return unusable("its file cannot be read", err)
+			return unusable(name+" cannot be read"+reason(err), err)
 		}
 		if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || !ours(info) {
 			return unsafe(fmt.Sprintf("%s must be a file of this user with mode 0600", name), info)
@@ -121,7 +124,7 @@ func takeLock(path string) (*Lock, error) {
 		return nil, unusable(path+" is a link", fmt.Errorf("%w: %w", ErrUnsafe, err))
 	}
 	if err != nil {
-		return nil, unusable("its lock cannot be made", err)
+		return nil, unusable(path+" cannot be made"+reason(err), err)
 	}
 	err = lockSoon(int(file.Fd()))
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -153,6 +156,15 @@ func lockSoon(fd int) error {
 
 // Release lets the next opener in.
 func (l *Lock) Release() error { return l.file.Close() }
+
+// reason is the system's own word for an error about a file that was named already.
+func reason(err error) string {
+	var about *fs.PathError
+	if errors.As(err, &about) {
+		return ": " + about.Err.Error()
+	}
+	return ""
+}
 
 // unusable is the fault of files that cannot be used.
 func unusable(why string, err error) *fault.Fault {
