@@ -14,6 +14,10 @@
 // out, and an object accepts members that it does not name unless it says
 // additionalProperties: false. Every input schema is an output schema too.
 //
+// Profile flat-v1 (guide, Callback bounds) is the part of nested-v1 that
+// application tools use: one closed object of required strings, booleans and
+// integers.
+//
 // Numbers are compared as exact decimals, so 2^53+1, 1e400 and
 // 0.1000000000000000055 are judged as written. Lengths of strings count Unicode
 // code points, not bytes.
