@@ -18,3 +18,9 @@ const (
 	Settled     Point = "FP7" // outcome durable, reply not sent
 	HalfReplied Point = "FP8" // reply half written
 )
+
+// The instants of an executor's result.
+const (
+	ResultRead    Point = "FP11" // result received, not durable
+	ResultDurable Point = "FP12" // result durable, not acknowledged
+)

@@ -89,3 +89,18 @@ func HashToken(kind Kind, token Secret) (Hash, bool) {
 
 // Equal compares two hashes in constant time.
 func Equal(a, b Hash) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }
+
+// proofBytes is how long the random part of a proof is.
+const proofBytes = 32
+
+// NewProof mints a secret without a kind: 32 random bytes in base64url (guide,
+// Executor authority). It serves where the message says what it is for.
+func NewProof() Secret {
+	var b [proofBytes]byte
+	rand.Read(b[:])
+	return Of(base64.RawURLEncoding.EncodeToString(b[:]))
+}
+
+// HashProof gives the stored form of a proof. Text that cannot be one has a hash
+// that nothing equals.
+func HashProof(proof Secret) Hash { return sha256.Sum256([]byte(proof.Reveal())) }

@@ -2,31 +2,70 @@ package sessions
 
 import (
 	"context"
+	"strings"
+	"time"
 
+	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
 	"github.com/stewardhost/steward/internal/domain/sessions/turn"
+	"github.com/stewardhost/steward/internal/ground/bound"
 )
 
 // Hands are what a running turn acts with. Its methods are called by the
 // goroutine of RunTurn or by goroutines that end before it; each waits until the
-// daemon has answered or ctx has ended.
+// daemon has answered.
 type Hands struct {
-	say  func(ctx context.Context, text string) error
-	show func(ctx context.Context, kind, name, summary string)
-	call func(ctx context.Context, c turn.Call) turn.Answer
+	service *Service
+	work    *work
 }
+
+func (s *Service) hands(w *work) *Hands { return &Hands{s, w} }
 
 // Say tells the controller more of what the assistant says. It is limit_exceeded
 // where the text would not fit into the turn's budget: then nothing of it is
 // accepted, the caller does not record it and the turn ends with
-// CodeLimitExceeded.
-func (h *Hands) Say(ctx context.Context, text string) error { return h.say(ctx, text) }
+// CodeLimitExceeded. Any other fault means that the turn is over.
+func (h *Hands) Say(_ context.Context, text string) error {
+	if text == "" {
+		return nil
+	}
+	err := gone()
+	h.service.ask(func(time.Time) { err = h.service.said(h.work, text) })
+	return err
+}
+
+func (s *Service) said(w *work, text string) error {
+	if w.ending {
+		return gone()
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if err := w.life.Say(text); err != nil {
+		if w.fatal == "" {
+			w.fatal = turn.CodeLimitExceeded
+		}
+		return err
+	}
+	for text != "" {
+		var part string
+		part, text = transcript.Cut(text, bound.TurnDeltaBytes.Int())
+		s.tell(w.life.Session, w.life.Operation, Delta{w.life.ID, part})
+	}
+	return nil
+}
 
 // Show tells the controller what is being done. Summary is cut to its bound.
-func (h *Hands) Show(ctx context.Context, kind, name, summary string) {
-	h.show(ctx, kind, name, summary)
+func (h *Hands) Show(_ context.Context, kind, name, summary string) {
+	summary, _ = transcript.Cut(strings.ToValidUTF8(summary, "\uFFFD"), bound.SummaryBytes.Int())
+	h.service.ask(func(time.Time) {
+		if w := h.work; !w.ending {
+			h.service.tell(w.life.Session, w.life.Operation, Activity{w.life.ID, kind, name, summary})
+		}
+	})
 }
 
 // Call runs an application tool, at most once: its binding is durable before it
 // is dispatched, its result before the answer. It waits for an absent executor
-// and for the execution, as long as the guide lets it.
-func (h *Hands) Call(ctx context.Context, c turn.Call) turn.Answer { return h.call(ctx, c) }
+// and for the execution, as long as the guide lets it; where ctx ends before, the
+// call is cancelled.
+func (h *Hands) Call(ctx context.Context, c turn.Call) turn.Answer {
+	return h.service.call(ctx, h.work, c)
+}

@@ -1,0 +1,146 @@
+package sessions
+
+import (
+	"context"
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/sessions/registry"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
+)
+
+// ListResources lists the session's registry, and makes an empty one where there
+// is none.
+type ListResources struct{ always }
+
+func (ListResources) run(s *Service, r *Request, now time.Time) {
+	snapshot, err := s.registry.List(r.Session, fresh())
+	if err != nil {
+		s.finish(r, nil, nil, err, now)
+		return
+	}
+	s.finish(r, Resources{snapshot.Revision, snapshot.Descriptors()}, nil, nil, now)
+}
+
+// Register captures a source as a new resource or revision.
+type Register struct {
+	opens
+	Expected *string
+	Proposal registry.Proposal
+	Content  string // where the proposal has no path
+}
+
+func (c Register) ready(s *Service, r *Request, now time.Time) error {
+	if err := c.opens.ready(s, r, now); err != nil {
+		return err
+	}
+	if s.registry.Capturing() {
+		return fault.New(fault.ConfigurationBusy, "another source is being captured")
+	}
+	return nil
+}
+
+func (c Register) run(s *Service, r *Request, now time.Time) {
+	if err := s.registry.Check(c.change(s, r)); err != nil {
+		s.finish(r, nil, nil, err, now)
+		return
+	}
+	if c.Proposal.Path == "" {
+		c.publish(s, r, c.Content, now)
+		return
+	}
+	if _, err := s.registry.BeginCapture(); err != nil {
+		s.finish(r, nil, nil, err, now)
+		return
+	}
+	held := &capture{request: r, until: now.Add(bound.RequestTime.Duration())}
+	s.capture = held
+	s.outside(func(ctx context.Context) func(time.Time) {
+		content, err := s.ports.Capture(ctx, c.Proposal.Path, c.Proposal.Kind.MaxBytes().Int())
+		return func(now time.Time) {
+			s.registry.EndCapture()
+			s.capture = nil
+			c.captured(s, held, content, err, now)
+		}
+	})
+}
+
+// change is the command with the catalog of this instant.
+func (c Register) change(s *Service, r *Request) registry.Register {
+	return registry.Register{Session: r.Session, Expected: c.Expected, Proposal: c.Proposal, Names: s.ports.Names()}
+}
+
+// captured decides anew: control may be gone, the request over, the registry
+// another.
+func (c Register) captured(s *Service, held *capture, content []byte, err error, now time.Time) {
+	switch r := held.request; {
+	case held.answered:
+	case err != nil:
+		s.finish(r, nil, nil, err, now)
+	default:
+		if err := s.control.Check(r.Session, r.Connection, *r.Control); err != nil {
+			s.finish(r, nil, nil, err, now)
+			return
+		}
+		c.publish(s, r, string(content), now)
+	}
+}
+
+func (c Register) publish(s *Service, r *Request, content string, now time.Time) {
+	parsed, err := registry.Parse(c.Proposal.Kind, content)
+	if err != nil {
+		s.finish(r, nil, nil, err, now)
+		return
+	}
+	entry, revision, err := s.registry.Apply(c.change(s, r), parsed, s.attribution(r), registry.Fresh{Resource: fresh(), Revision: fresh(), Registry: fresh()})
+	if err != nil {
+		s.finish(r, nil, nil, err, now)
+		return
+	}
+	answer := Registered{revision, entry.Descriptor}
+	s.finish(r, answer, answer, nil, now)
+}
+
+// attribution names the connection's action, under its control token.
+func (s *Service) attribution(r *Request) registry.Attribution {
+	return registry.Attribution{InstanceID: s.instance, ConnectionID: r.Connection, OperationID: r.Operation, GrantGeneration: r.Control.Generation}
+}
+
+// capture is the one that runs. Its slot stays taken until the worker returns, its
+// request does not wait longer than it may.
+type capture struct {
+	request  *Request
+	until    time.Time
+	answered bool
+}
+
+func (c *capture) expire(s *Service, now time.Time) {
+	if !c.answered && !now.Before(c.until) {
+		c.answered = true
+		s.finish(c.request, nil, nil, bound.RequestTime.Exceeded(), now)
+	}
+}
+
+// Unregister removes a resource from later turns.
+type Unregister struct {
+	always
+	Resource, Expected string
+}
+
+func (c Unregister) run(s *Service, r *Request, now time.Time) {
+	revision, err := s.registry.Unregister(r.Session, c.Resource, c.Expected, fresh())
+	answer := Unregistered{c.Resource, c.Expected, revision}
+	s.finish(r, answer, answer, err, now)
+}
+
+// Clear removes every resource from later turns.
+type Clear struct {
+	always
+	Expected string
+}
+
+func (c Clear) run(s *Service, r *Request, now time.Time) {
+	revision, removed, err := s.registry.Clear(r.Session, c.Expected, fresh())
+	answer := Cleared{revision, removed}
+	s.finish(r, answer, answer, err, now)
+}
