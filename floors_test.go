@@ -57,7 +57,7 @@ var nouns = map[string][]string{
 	},
 	"sessions": {
 		"conversation", "transcript",
-		"operation", "control", "registry", "manifest", "executor", "callback", "evidence", "turn",
+		"operation", "control", "registry", "manifest", "executor", "callback", "evidence", "turn", "books",
 	},
 }
 

@@ -21,11 +21,12 @@ const (
 	Source       Domain = "stw source v1"       // tenant, name and publisher of a capsule, joined
 	Build        Domain = "stw build v1"        // what a capsule runs, as it was installed
 	Resources    Domain = "stw resources v1"    // what a principal's capsules serve, for telling a change
+	Endpoint     Domain = "stw endpoint v1"     // the workspace and state root of a session daemon
 )
 
 var domains = []Domain{
 	Contract, Method, Binding, Descriptor, Presentation, Request, Input, Consent, Definition, Audit,
-	Outcome, ToolName, Source, Build, Resources,
+	Outcome, ToolName, Source, Build, Resources, Endpoint,
 }
 
 // Domains returns every domain, in the order of the constants. The caller owns

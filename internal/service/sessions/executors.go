@@ -6,6 +6,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/sessions/executor"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/secret"
+	"github.com/stewardhost/steward/internal/service/sessions/reply"
 )
 
 const (
@@ -14,8 +15,8 @@ const (
 )
 
 // acknowledged is what a lookup keeps of an executor's method.
-func acknowledged(seat executor.Seat) Acknowledged {
-	return Acknowledged{Status: completed, ID: seat.ID, Generation: seat.Generation}
+func acknowledged(seat executor.Seat) reply.Acknowledged {
+	return reply.Acknowledged{Status: completed, ID: seat.ID, Generation: seat.Generation}
 }
 
 // CreateExecutor makes a provisional executor.
@@ -23,8 +24,8 @@ type CreateExecutor struct{ opens }
 
 func (CreateExecutor) run(s *Service, r *Request, now time.Time) {
 	proof := secret.NewProof()
-	seat, err := s.executors.Create(fresh(), r.Connection, secret.HashProof(proof), now)
-	s.finish(r, Lent{seat.ID, seat.Generation, proof}, acknowledged(seat), err, now)
+	seat, err := s.books.Executors.Create(fresh(), r.Connection, secret.HashProof(proof), now)
+	s.finish(r, reply.Lent{ID: seat.ID, Generation: seat.Generation, Secret: proof}, acknowledged(seat), err, now)
 }
 
 // ConfirmExecutor makes it a confirmed one.
@@ -35,7 +36,7 @@ type ConfirmExecutor struct {
 }
 
 func (c ConfirmExecutor) run(s *Service, r *Request, now time.Time) {
-	seat, err := s.executors.Confirm(c.ID, r.Connection, secret.HashProof(c.Proof))
+	seat, err := s.books.Executors.Confirm(c.ID, r.Connection, secret.HashProof(c.Proof))
 	s.resumed(r, seat, err, now)
 }
 
@@ -47,17 +48,17 @@ type ResumeExecutor struct {
 }
 
 func (c ResumeExecutor) run(s *Service, r *Request, now time.Time) {
-	seat, err := s.executors.Resume(c.ID, r.Connection, secret.HashProof(c.Proof))
+	seat, err := s.books.Executors.Resume(c.ID, r.Connection, secret.HashProof(c.Proof))
 	s.resumed(r, seat, err, now)
 }
 
 // resumed answers with the open calls, and only then dispatches those that waited.
 func (s *Service) resumed(r *Request, seat executor.Seat, err error, now time.Time) {
-	s.finish(r, Resumed{seat.ID, seat.Generation, s.callbacks.Open(seat.ID, now)}, acknowledged(seat), err, now)
+	s.finish(r, reply.Resumed{ID: seat.ID, Generation: seat.Generation, Calls: s.books.Callbacks.Open(seat.ID, now)}, acknowledged(seat), err, now)
 	if err != nil {
 		return
 	}
-	for _, c := range s.callbacks.Waiting(seat.ID) {
+	for _, c := range s.books.Callbacks.Waiting(seat.ID) {
 		s.dispatch(c, now)
 	}
 }
@@ -71,10 +72,10 @@ type RotateExecutor struct {
 
 func (c RotateExecutor) run(s *Service, r *Request, now time.Time) {
 	proof := secret.NewProof()
-	seat, err := s.executors.Rotate(c.ID, c.Generation, r.Connection, secret.HashProof(proof), now)
+	seat, err := s.books.Executors.Rotate(c.ID, c.Generation, r.Connection, secret.HashProof(proof), now)
 	kept := acknowledged(seat)
 	kept.Status, kept.PendingMS = rotationPending, bound.RotationPending.Max
-	s.finish(r, Rotation{seat.ID, seat.Generation, proof, kept.PendingMS}, kept, err, now)
+	s.finish(r, reply.Rotation{ID: seat.ID, Generation: seat.Generation, Secret: proof, PendingMS: kept.PendingMS}, kept, err, now)
 }
 
 // RotatedExecutor makes the candidate the one proof.
@@ -86,8 +87,8 @@ type RotatedExecutor struct {
 }
 
 func (c RotatedExecutor) run(s *Service, r *Request, now time.Time) {
-	seat, err := s.executors.Rotated(c.ID, c.Generation, r.Connection, secret.HashProof(c.Proof))
-	s.finish(r, Held{seat.ID, seat.Generation}, acknowledged(seat), err, now)
+	seat, err := s.books.Executors.Rotated(c.ID, c.Generation, r.Connection, secret.HashProof(c.Proof))
+	s.finish(r, reply.Held{ID: seat.ID, Generation: seat.Generation}, acknowledged(seat), err, now)
 }
 
 // ReleaseExecutor ends the executor.
@@ -98,6 +99,6 @@ type ReleaseExecutor struct {
 }
 
 func (c ReleaseExecutor) run(s *Service, r *Request, now time.Time) {
-	seat, err := s.executors.Release(c.ID, c.Generation, r.Connection)
-	s.finish(r, Held{seat.ID, seat.Generation}, acknowledged(seat), err, now)
+	seat, err := s.books.Executors.Release(c.ID, c.Generation, r.Connection)
+	s.finish(r, reply.Held{ID: seat.ID, Generation: seat.Generation}, acknowledged(seat), err, now)
 }

@@ -5,9 +5,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stewardhost/steward/internal/domain/sessions/callback"
 	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
 	"github.com/stewardhost/steward/internal/domain/sessions/turn"
 	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/service/sessions/errand"
+	"github.com/stewardhost/steward/internal/service/sessions/reply"
 )
 
 // Hands are what a running turn acts with. Its methods are called by the
@@ -29,7 +32,7 @@ func (h *Hands) Say(_ context.Context, text string) error {
 		return nil
 	}
 	err := gone()
-	h.service.ask(func(time.Time) { err = h.service.said(h.work, text) })
+	h.service.inbox.Ask(func(time.Time) { err = h.service.said(h.work, text) })
 	return err
 }
 
@@ -47,7 +50,7 @@ func (s *Service) said(w *work, text string) error {
 	for text != "" {
 		var part string
 		part, text = transcript.Cut(text, bound.TurnDeltaBytes.Int())
-		s.tell(w.life.Session, w.life.Operation, Delta{w.life.ID, part})
+		s.tell(w.life.Session, w.life.Operation, reply.Delta{Turn: w.life.ID, Text: part})
 	}
 	return nil
 }
@@ -55,9 +58,9 @@ func (s *Service) said(w *work, text string) error {
 // Show tells the controller what is being done. Summary is cut to its bound.
 func (h *Hands) Show(_ context.Context, kind, name, summary string) {
 	summary, _ = transcript.Cut(strings.ToValidUTF8(summary, "\uFFFD"), bound.SummaryBytes.Int())
-	h.service.ask(func(time.Time) {
+	h.service.inbox.Ask(func(time.Time) {
 		if w := h.work; !w.ending {
-			h.service.tell(w.life.Session, w.life.Operation, Activity{w.life.ID, kind, name, summary})
+			h.service.tell(w.life.Session, w.life.Operation, reply.Activity{Turn: w.life.ID, Kind: kind, Name: name, Summary: summary})
 		}
 	})
 }
@@ -67,5 +70,7 @@ func (h *Hands) Show(_ context.Context, kind, name, summary string) {
 // and for the execution, as long as the guide lets it; where ctx ends before, the
 // call is cancelled.
 func (h *Hands) Call(ctx context.Context, c turn.Call) turn.Answer {
-	return h.service.call(ctx, h.work, c)
+	l := h.work.life
+	need := callback.Need{ID: fresh(), Session: l.Session, Turn: l.ID, ProviderCall: c.ProviderCallID, Arguments: c.Arguments}
+	return errand.Run(ctx, h.service.desk(h.work), need, c)
 }

@@ -30,7 +30,7 @@ type Command interface {
 
 // Submit hands a request to the owner. It waits while the owner is busy.
 func (s *Service) Submit(r Request, c Command) {
-	s.post(func(now time.Time) {
+	s.inbox.Post(func(now time.Time) {
 		if s.peers[r.Connection] == nil {
 			return
 		}
@@ -47,7 +47,7 @@ func (s *Service) Submit(r Request, c Command) {
 // last step consumes the operation ID.
 func (s *Service) admit(r *Request, c Command, now time.Time) error {
 	if r.Operation != "" {
-		if err := s.operations.Check(r.Operation); err != nil {
+		if err := s.books.Operations.Check(r.Operation); err != nil {
 			return err
 		}
 	}
@@ -55,7 +55,7 @@ func (s *Service) admit(r *Request, c Command, now time.Time) error {
 		return fault.New(fault.UnknownSession, "there is no such session")
 	}
 	if r.Control != nil {
-		if err := s.control.Check(r.Session, r.Connection, *r.Control); err != nil {
+		if err := s.books.Control.Check(r.Session, r.Connection, *r.Control); err != nil {
 			return err
 		}
 	}
@@ -65,7 +65,7 @@ func (s *Service) admit(r *Request, c Command, now time.Time) error {
 	if r.Operation == "" {
 		return nil
 	}
-	return s.operations.Begin(r.Operation, r.Method, r.Session)
+	return s.books.Operations.Begin(r.Operation, r.Method, r.Session)
 }
 
 // finish answers a request and settles its operation. Kept is what a lookup gives
@@ -73,7 +73,7 @@ func (s *Service) admit(r *Request, c Command, now time.Time) error {
 func (s *Service) finish(r *Request, answer, kept any, err error, now time.Time) {
 	f := fault.From(err)
 	if r.Operation != "" {
-		s.operations.Settle(r.Operation, kept, f, now)
+		s.books.Operations.Settle(r.Operation, kept, f, now)
 	}
 	if f != nil {
 		answer = nil

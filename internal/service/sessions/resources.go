@@ -7,6 +7,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/sessions/registry"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/service/sessions/reply"
 )
 
 // ListResources lists the session's registry, and makes an empty one where there
@@ -14,12 +15,12 @@ import (
 type ListResources struct{ always }
 
 func (ListResources) run(s *Service, r *Request, now time.Time) {
-	snapshot, err := s.registry.List(r.Session, fresh())
+	snapshot, err := s.books.Registry.List(r.Session, fresh())
 	if err != nil {
 		s.finish(r, nil, nil, err, now)
 		return
 	}
-	s.finish(r, Resources{snapshot.Revision, snapshot.Descriptors()}, nil, nil, now)
+	s.finish(r, reply.Resources{Revision: snapshot.Revision, Entries: snapshot.Descriptors()}, nil, nil, now)
 }
 
 // Register captures a source as a new resource or revision.
@@ -34,14 +35,14 @@ func (c Register) ready(s *Service, r *Request, now time.Time) error {
 	if err := c.opens.ready(s, r, now); err != nil {
 		return err
 	}
-	if s.registry.Capturing() {
+	if s.books.Registry.Capturing() {
 		return fault.New(fault.ConfigurationBusy, "another source is being captured")
 	}
 	return nil
 }
 
 func (c Register) run(s *Service, r *Request, now time.Time) {
-	if err := s.registry.Check(c.change(s, r)); err != nil {
+	if err := s.books.Registry.Check(c.change(s, r)); err != nil {
 		s.finish(r, nil, nil, err, now)
 		return
 	}
@@ -49,7 +50,7 @@ func (c Register) run(s *Service, r *Request, now time.Time) {
 		c.publish(s, r, c.Content, now)
 		return
 	}
-	if _, err := s.registry.BeginCapture(); err != nil {
+	if _, err := s.books.Registry.BeginCapture(); err != nil {
 		s.finish(r, nil, nil, err, now)
 		return
 	}
@@ -58,7 +59,7 @@ func (c Register) run(s *Service, r *Request, now time.Time) {
 	s.outside(func(ctx context.Context) func(time.Time) {
 		content, err := s.ports.Capture(ctx, c.Proposal.Path, c.Proposal.Kind.MaxBytes().Int())
 		return func(now time.Time) {
-			s.registry.EndCapture()
+			s.books.Registry.EndCapture()
 			s.capture = nil
 			c.captured(s, held, content, err, now)
 		}
@@ -78,7 +79,7 @@ func (c Register) captured(s *Service, held *capture, content []byte, err error,
 	case err != nil:
 		s.finish(r, nil, nil, err, now)
 	default:
-		if err := s.control.Check(r.Session, r.Connection, *r.Control); err != nil {
+		if err := s.books.Control.Check(r.Session, r.Connection, *r.Control); err != nil {
 			s.finish(r, nil, nil, err, now)
 			return
 		}
@@ -92,12 +93,12 @@ func (c Register) publish(s *Service, r *Request, content string, now time.Time)
 		s.finish(r, nil, nil, err, now)
 		return
 	}
-	entry, revision, err := s.registry.Apply(c.change(s, r), parsed, s.attribution(r), registry.Fresh{Resource: fresh(), Revision: fresh(), Registry: fresh()})
+	entry, revision, err := s.books.Registry.Apply(c.change(s, r), parsed, s.attribution(r), registry.Fresh{Resource: fresh(), Revision: fresh(), Registry: fresh()})
 	if err != nil {
 		s.finish(r, nil, nil, err, now)
 		return
 	}
-	answer := Registered{revision, entry.Descriptor}
+	answer := reply.Registered{Revision: revision, Entry: entry.Descriptor}
 	s.finish(r, answer, answer, nil, now)
 }
 
@@ -128,8 +129,8 @@ type Unregister struct {
 }
 
 func (c Unregister) run(s *Service, r *Request, now time.Time) {
-	revision, err := s.registry.Unregister(r.Session, c.Resource, c.Expected, fresh())
-	answer := Unregistered{c.Resource, c.Expected, revision}
+	revision, err := s.books.Registry.Unregister(r.Session, c.Resource, c.Expected, fresh())
+	answer := reply.Unregistered{Resource: c.Resource, Removed: c.Expected, Revision: revision}
 	s.finish(r, answer, answer, err, now)
 }
 
@@ -140,7 +141,7 @@ type Clear struct {
 }
 
 func (c Clear) run(s *Service, r *Request, now time.Time) {
-	revision, removed, err := s.registry.Clear(r.Session, c.Expected, fresh())
-	answer := Cleared{revision, removed}
+	revision, removed, err := s.books.Registry.Clear(r.Session, c.Expected, fresh())
+	answer := reply.Cleared{Revision: revision, Removed: removed}
 	s.finish(r, answer, answer, err, now)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/sessions/turn"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/secret"
+	"github.com/stewardhost/steward/internal/service/sessions/reply"
 )
 
 // Claim takes control of a session.
@@ -18,7 +19,7 @@ type Claim struct {
 
 func (c Claim) run(s *Service, r *Request, now time.Time) {
 	grant := secret.NewProof()
-	generation, revoked, err := s.control.Claim(control.Claim{
+	generation, revoked, err := s.books.Control.Claim(control.Claim{
 		Session: r.Session, Connection: r.Connection, Takeover: c.Takeover, Expected: c.Expected, Grant: secret.HashProof(grant),
 	})
 	if err != nil {
@@ -27,23 +28,23 @@ func (c Claim) run(s *Service, r *Request, now time.Time) {
 	}
 	if revoked != nil {
 		s.discard(r.Session, now)
-		s.send(revoked.Connection, Event{Session: r.Session, Generation: revoked.Held, Sequence: s.control.Number(r.Session),
-			Payload: Revoked{"takeover", revoked.Generation}})
+		s.send(revoked.Connection, reply.Event{Session: r.Session, Generation: revoked.Held, Sequence: s.books.Control.Number(r.Session),
+			Payload: reply.Revoked{Reason: "takeover", Generation: revoked.Generation}})
 	}
-	s.registry.Claimed(r.Session)
-	s.finish(r, Claimed{grant, s.snapshot(r.Session)}, Regained{generation}, nil, now)
+	s.books.Registry.Claimed(r.Session)
+	s.finish(r, reply.Claimed{Grant: grant, Snapshot: s.snapshot(r.Session)}, reply.Regained{Generation: generation}, nil, now)
 }
 
 // snapshot is the session at this instant.
-func (s *Service) snapshot(session string) Snapshot {
-	generation, _ := s.control.At(session)
-	snap := Snapshot{Session: session, Generation: generation, Sequence: s.control.Sequence(session)}
+func (s *Service) snapshot(session string) reply.Snapshot {
+	generation, _ := s.books.Control.At(session)
+	snap := reply.Snapshot{Session: session, Generation: generation, Sequence: s.books.Control.Sequence(session)}
 	if w := s.works[session]; w != nil && w.accepted() {
 		l := w.life
-		snap.Turn = &Ongoing{l.ID, l.Operation, l.State, l.Text(), l.Accepted}
+		snap.Turn = &reply.Ongoing{Turn: l.ID, Operation: l.Operation, State: l.State, Text: l.Text(), Accepted: l.Accepted}
 		return snap
 	}
-	snap.Terminal = s.ends.Newest(session)
+	snap.Terminal = s.books.Ends.Newest(session)
 	return snap
 }
 
@@ -51,23 +52,23 @@ func (s *Service) snapshot(session string) Snapshot {
 type Detach struct{ always }
 
 func (Detach) run(s *Service, r *Request, now time.Time) {
-	revoked, _ := s.control.Detach(r.Session)
+	revoked, _ := s.books.Control.Detach(r.Session)
 	s.left(r.Session, now)
-	answer := Detached{revoked.Generation}
+	answer := reply.Detached{Generation: revoked.Generation}
 	s.finish(r, answer, answer, nil, now)
 }
 
 // left lets go of what a controller protected.
 func (s *Service) left(session string, now time.Time) {
 	s.discard(session, now)
-	s.registry.Unclaimed(session, now)
+	s.books.Registry.Unclaimed(session, now)
 }
 
 func (s *Service) disconnected(connection string, now time.Time) {
-	for _, revoked := range s.control.Disconnect(connection) {
+	for _, revoked := range s.books.Control.Disconnect(connection) {
 		s.left(revoked.Session, now)
 	}
-	s.executors.Disconnect(connection, now)
+	s.books.Executors.Disconnect(connection, now)
 	delete(s.peers, connection)
 }
 
@@ -81,14 +82,14 @@ func (s *Service) discard(session string, now time.Time) {
 
 // tell sends an event to the session's controller, if there is one.
 func (s *Service) tell(session, operation string, payload any) {
-	generation, connection := s.control.At(session)
+	generation, connection := s.books.Control.At(session)
 	if connection == "" {
 		return
 	}
-	s.send(connection, Event{session, operation, generation, s.control.Number(session), payload})
+	s.send(connection, reply.Event{Session: session, Operation: operation, Generation: generation, Sequence: s.books.Control.Number(session), Payload: payload})
 }
 
-func (s *Service) send(connection string, e Event) {
+func (s *Service) send(connection string, e reply.Event) {
 	if p := s.peers[connection]; p != nil {
 		p.events(e)
 	}
@@ -98,7 +99,7 @@ func (s *Service) send(connection string, e Event) {
 type Status struct{ always }
 
 func (Status) run(s *Service, r *Request, now time.Time) {
-	c := Counts{Connections: len(s.peers), ClaimedSessions: len(s.control.Held())}
+	c := reply.Counts{Connections: len(s.peers), ClaimedSessions: len(s.books.Control.Held())}
 	for _, w := range s.works {
 		if w.accepted() {
 			c.ActiveTurns++
@@ -111,10 +112,10 @@ func (Status) run(s *Service, r *Request, now time.Time) {
 type Active struct{ always }
 
 func (Active) run(s *Service, r *Request, now time.Time) {
-	out := InUse{Sessions: []Used{}}
+	out := reply.InUse{Sessions: []reply.Used{}}
 	for _, session := range s.inUse() {
-		generation, connection := s.control.At(session)
-		u := Used{Session: session, Generation: generation, Controlled: connection != "", State: "idle"}
+		generation, connection := s.books.Control.At(session)
+		u := reply.Used{Session: session, Generation: generation, Controlled: connection != "", State: "idle"}
 		if w := s.works[session]; w != nil && w.life.State != turn.Over {
 			u.State = string(w.life.State)
 			if w.accepted() {
@@ -135,5 +136,5 @@ type Lookup struct {
 }
 
 func (c Lookup) run(s *Service, r *Request, now time.Time) {
-	s.finish(r, Looked{s.operations.Lookup(c.Operation)}, nil, nil, now)
+	s.finish(r, reply.Looked{Entry: s.books.Operations.Lookup(c.Operation)}, nil, nil, now)
 }

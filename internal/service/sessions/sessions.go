@@ -19,66 +19,49 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"sync"
 	"time"
 
-	"github.com/stewardhost/steward/internal/domain/sessions/callback"
-	"github.com/stewardhost/steward/internal/domain/sessions/control"
-	"github.com/stewardhost/steward/internal/domain/sessions/evidence"
-	"github.com/stewardhost/steward/internal/domain/sessions/executor"
-	"github.com/stewardhost/steward/internal/domain/sessions/operation"
-	"github.com/stewardhost/steward/internal/domain/sessions/registry"
+	"github.com/stewardhost/steward/internal/domain/sessions/books"
 	"github.com/stewardhost/steward/internal/domain/sessions/turn"
 	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/service/sessions/inbox"
+	"github.com/stewardhost/steward/internal/service/sessions/reply"
 )
 
 // Service is the coordinator. Its methods may be called by any goroutine.
 type Service struct {
 	ports    Ports
 	instance string
-	inbox    chan func(now time.Time)
-	abort    chan struct{} // closed when waiting for work is given up
-	done     chan struct{} // closed when the owner has returned
+	inbox    *inbox.Inbox
 	idle     chan struct{} // closed when nothing was connected or at work for long
-	workers  sync.WaitGroup
 	base     context.Context
 	cancel   context.CancelFunc
 
 	// What follows is the owner's alone.
-	peers      map[string]*peer
-	operations *operation.Table
-	control    *control.Book
-	registry   *registry.Book
-	executors  *executor.Book
-	callbacks  *callback.Book
-	evidence   *evidence.Book
-	ends       *turn.Ends
-	works      map[string]*work // by session, from the request to the worker's return
-	waits      map[string]*wait // by call
-	capture    *capture
-	jobs       int
-	restSince  time.Time // when the last connection and work ended
-	rested     bool
-	closing    bool
+	peers     map[string]*peer
+	books     books.Books
+	works     map[string]*work // by session, from the request to the worker's return
+	waits     map[string]*wait // by call
+	capture   *capture
+	restSince time.Time // when the last connection and work ended
+	rested    bool
+	closing   bool
 }
 
 // peer is one initialized connection.
 type peer struct {
 	selected bool
-	events   func(Event)
+	events   func(reply.Event)
 }
 
 // New starts a coordinator. Close ends it.
 func New(ports Ports) *Service {
 	base, cancel := context.WithCancel(context.Background())
 	s := &Service{
-		ports: ports, instance: fresh(), inbox: make(chan func(time.Time)), abort: make(chan struct{}), done: make(chan struct{}),
-		idle: make(chan struct{}), base: base, cancel: cancel,
-		peers: map[string]*peer{}, operations: operation.New(), control: control.New(), registry: registry.New(),
-		executors: executor.New(), callbacks: callback.New(), evidence: evidence.New(), ends: turn.NewEnds(),
-		works: map[string]*work{}, waits: map[string]*wait{}, restSince: time.Now(),
+		ports: ports, instance: fresh(), inbox: inbox.New(), idle: make(chan struct{}), base: base, cancel: cancel,
+		peers: map[string]*peer{}, books: books.New(), works: map[string]*work{}, waits: map[string]*wait{}, restSince: time.Now(),
 	}
-	go s.own()
+	go s.inbox.Run(inbox.Keeper{Expire: s.expire, Next: s.next, Settle: s.notice, Finished: s.finished})
 	return s
 }
 
@@ -89,39 +72,13 @@ func (s *Service) Instance() string { return s.instance }
 // bound.DaemonIdle.
 func (s *Service) Idle() <-chan struct{} { return s.idle }
 
-// own is the owner of all state.
-func (s *Service) own() {
-	defer close(s.done)
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for !s.finished() {
-		s.arm(timer)
-		select {
-		case <-s.abort:
-			return
-		case <-timer.C:
-			s.expire(time.Now())
-		case message := <-s.inbox:
-			now := time.Now()
-			s.expire(now)
-			message(now)
-		}
-		s.notice(time.Now())
-	}
-}
-
-func (s *Service) finished() bool { return s.closing && len(s.works) == 0 && s.jobs == 0 }
+func (s *Service) finished() bool { return s.closing && len(s.works) == 0 && s.inbox.Jobs() == 0 }
 
 // expire lets everything end whose instant has come.
 func (s *Service) expire(now time.Time) {
-	s.operations.Expire(now)
-	s.executors.Expire(now)
-	s.ends.Expire(now)
-	s.evidence.Expire(now)
-	for _, c := range s.callbacks.Expire(now) {
+	for _, c := range s.books.Expire(now) {
 		s.expired(c)
 	}
-	s.registry.Expire(now)
 	if s.capture != nil {
 		s.capture.expire(s, now)
 	}
@@ -130,20 +87,14 @@ func (s *Service) expire(now time.Time) {
 	}
 }
 
-// arm sets the timer to the next instant at which something ends.
-func (s *Service) arm(timer *time.Timer) {
-	next := time.Now().Add(time.Hour)
+// next is the next instant at which something ends.
+func (s *Service) next() (next time.Time, any bool) {
+	next, any = s.books.Next()
 	sooner := func(at time.Time, ok bool) {
-		if ok && at.Before(next) {
-			next = at
+		if ok && (!any || at.Before(next)) {
+			next, any = at, true
 		}
 	}
-	sooner(s.operations.Next())
-	sooner(s.executors.Next())
-	sooner(s.ends.Next())
-	sooner(s.evidence.Next())
-	sooner(s.callbacks.Next())
-	sooner(s.registry.Next())
 	sooner(s.rest())
 	if s.capture != nil {
 		sooner(s.capture.until, !s.capture.answered)
@@ -151,7 +102,7 @@ func (s *Service) arm(timer *time.Timer) {
 	for _, w := range s.works {
 		sooner(w.deadline())
 	}
-	timer.Reset(time.Until(next))
+	return next, any
 }
 
 // rest is the instant at which the daemon has been idle for long.
@@ -161,7 +112,7 @@ func (s *Service) rest() (time.Time, bool) {
 
 // notice keeps the time since which nothing is connected and nothing works.
 func (s *Service) notice(now time.Time) {
-	if len(s.peers) > 0 || len(s.works) > 0 || s.jobs > 0 {
+	if len(s.peers) > 0 || len(s.works) > 0 || s.inbox.Jobs() > 0 {
 		s.restSince = time.Time{}
 		return
 	}
@@ -174,56 +125,21 @@ func (s *Service) notice(now time.Time) {
 	}
 }
 
-// post hands a message to the owner, and reports whether there is one.
-func (s *Service) post(message func(now time.Time)) bool {
-	select {
-	case s.inbox <- message:
-		return true
-	case <-s.done:
-		return false
-	}
-}
-
-// ask has the owner do something and waits for it; false means that the owner is
-// gone and nothing was done.
-func (s *Service) ask(do func(now time.Time)) bool {
-	done := make(chan struct{})
-	if !s.post(func(now time.Time) { defer close(done); do(now) }) {
-		return false
-	}
-	<-done
-	return true
-}
-
-// spawn runs a job outside the owner and has its conclusion done inside.
-func (s *Service) spawn(job func() func(now time.Time)) {
-	s.jobs++
-	s.workers.Add(1)
-	go func() {
-		defer s.workers.Done()
-		then := job()
-		s.post(func(now time.Time) {
-			s.jobs--
-			then(now)
-		})
-	}()
-}
-
 // Connect takes an initialized connection in. Events are handed over in order and
 // must not block.
-func (s *Service) Connect(connection string, selected bool, events func(Event)) {
-	s.ask(func(time.Time) { s.peers[connection] = &peer{selected, events} })
+func (s *Service) Connect(connection string, selected bool, events func(reply.Event)) {
+	s.inbox.Ask(func(time.Time) { s.peers[connection] = &peer{selected, events} })
 }
 
 // Disconnect ends a connection: its grants are revoked, its executor detached.
 func (s *Service) Disconnect(connection string) {
-	s.ask(func(now time.Time) { s.disconnected(connection, now) })
+	s.inbox.Ask(func(now time.Time) { s.disconnected(connection, now) })
 }
 
 // Close takes no new work, stops turns with the code shutdown, and returns when
 // their ends are durable and all work has returned, or when ctx has ended.
 func (s *Service) Close(ctx context.Context) error {
-	s.post(func(now time.Time) {
+	s.inbox.Post(func(now time.Time) {
 		s.closing = true
 		for _, w := range s.works {
 			s.stop(w, turn.CodeShutdown, now)
@@ -231,12 +147,11 @@ func (s *Service) Close(ctx context.Context) error {
 	})
 	defer s.cancel()
 	select {
-	case <-s.done:
-		s.workers.Wait()
+	case <-s.inbox.Done():
+		s.inbox.Wait()
 		return nil
 	case <-ctx.Done():
-		close(s.abort)
-		<-s.done
+		s.inbox.Abort()
 		return ctx.Err()
 	}
 }

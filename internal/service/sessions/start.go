@@ -6,12 +6,12 @@ import (
 
 	"github.com/stewardhost/steward/internal/domain/sessions/conversation"
 	"github.com/stewardhost/steward/internal/domain/sessions/manifest"
-	"github.com/stewardhost/steward/internal/domain/sessions/registry"
 	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
 	"github.com/stewardhost/steward/internal/domain/sessions/turn"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
+	"github.com/stewardhost/steward/internal/service/sessions/reply"
 )
 
 // Start starts a session's turn. It is answered once the input is durable.
@@ -39,7 +39,7 @@ func (c Start) ready(s *Service, r *Request, now time.Time) error {
 	if s.works[r.Session] != nil {
 		return fault.New(fault.Conflict, "the session has a turn")
 	}
-	current := s.registry.Current(r.Session)
+	current := s.books.Registry.Current(r.Session)
 	if c.Application == nil && current != nil && !current.Empty() {
 		return fault.New(fault.UnsupportedCapability, "the session's resources are left out")
 	}
@@ -58,7 +58,7 @@ func (c Start) run(s *Service, r *Request, now time.Time) {
 	}
 	w.ctx, w.cancel = context.WithCancel(s.base)
 	w.hold(s)
-	s.spawn(func() func(time.Time) {
+	s.inbox.Spawn(func() func(time.Time) {
 		stream, history, err := s.ports.Log.Open(w.ctx, r.Session)
 		return func(now time.Time) { c.prepared(s, w, stream, history, err, now) }
 	})
@@ -68,14 +68,14 @@ func (c Start) run(s *Service, r *Request, now time.Time) {
 // notes what the turn will see.
 func (c Start) choose(s *Service, r *Request, w *work) error {
 	if w.selected {
-		if err := s.evidence.Room(); err != nil {
+		if err := s.books.Evidence.Room(); err != nil {
 			return err
 		}
 	}
 	if c.Application == nil {
 		return nil
 	}
-	current := s.registry.Current(r.Session)
+	current := s.books.Registry.Current(r.Session)
 	if current == nil || current.Revision != c.Application.Revision {
 		return fault.New(fault.Conflict, "the registry has another revision")
 	}
@@ -96,21 +96,10 @@ func (s *Service) authority(r *Request, w *work) error {
 	if w.snapshot == nil {
 		return nil
 	}
-	names := s.ports.Names()
-	for _, e := range w.snapshot.Entries {
-		if registry.IsReserved(e.Descriptor.Name, names) {
-			return fault.New(fault.Conflict, "a resource's name is reserved by now")
-		}
+	if err := manifest.Check(w.snapshot, w.executor, s.ports.Names()); err != nil || w.executor == nil {
+		return err
 	}
-	switch tools := len(w.snapshot.Tools()); {
-	case tools == 0 && w.executor == nil:
-		return nil
-	case tools == 0:
-		return fault.New(fault.InvalidPayload, "there is no tool to execute")
-	case w.executor == nil:
-		return fault.New(fault.InvalidPayload, "an executor is needed")
-	}
-	return s.executors.Authority(w.executor.ExecutorID, w.executor.ExecutorGeneration, r.Connection)
+	return s.books.Executors.Authority(w.executor.ExecutorID, w.executor.ExecutorGeneration, r.Connection)
 }
 
 // prepared admits the turn, if it still may: it is stamped, and its input recorded.
@@ -121,7 +110,7 @@ func (c Start) prepared(s *Service, w *work, stream Stream, history []transcript
 		return
 	}
 	if err == nil {
-		err = s.control.Check(w.request.Session, w.request.Connection, *w.request.Control)
+		err = s.books.Control.Check(w.request.Session, w.request.Connection, *w.request.Control)
 	}
 	if err == nil {
 		err = s.authority(w.request, w)
@@ -135,7 +124,7 @@ func (c Start) prepared(s *Service, w *work, stream Stream, history []transcript
 		return
 	}
 	w.admitted = true
-	s.spawn(func() func(time.Time) {
+	s.inbox.Spawn(func() func(time.Time) {
 		err := stream.Append(s.base, w.life.ID, transcript.UserInput, transcript.Input{
 			OperationID: w.life.Operation, Prompt: c.Prompt, Manifest: w.life.Accepted.Raw(),
 		})
@@ -156,13 +145,13 @@ func (s *Service) stamp(w *work) error {
 	if !w.selected {
 		return nil
 	}
-	return s.evidence.Begin(w.life.ID, w.life.Session, w.life.Accepted)
+	return s.books.Evidence.Begin(w.life.ID, w.life.Session, w.life.Accepted)
 }
 
 // recorded accepts the turn and begins its work.
 func (c Start) recorded(s *Service, w *work, err error, now time.Time) {
 	if err != nil {
-		s.evidence.End(w.life.ID, now)
+		s.books.Evidence.End(w.life.ID, now)
 		w.refuse(s, err, now)
 		s.abandon(w, now)
 		return
@@ -170,14 +159,14 @@ func (c Start) recorded(s *Service, w *work, err error, now time.Time) {
 	w.life.State = turn.Running
 	r := w.request
 	w.request = nil
-	answer := Started{w.life.ID, w.life.Accepted}
-	s.operations.Accept(r.Operation, answer)
+	answer := reply.Started{Turn: w.life.ID, Accepted: w.life.Accepted}
+	s.books.Operations.Accept(r.Operation, answer)
 	r.Reply(answer, nil)
-	s.tell(r.Session, r.Operation, Began{w.life.ID})
+	s.tell(r.Session, r.Operation, reply.Began{Turn: w.life.ID})
 	if s.closing {
 		s.stop(w, turn.CodeShutdown, now)
 	}
-	s.spawn(func() func(time.Time) { return s.perform(w, w.plan(c.Prompt)) })
+	s.inbox.Spawn(func() func(time.Time) { return s.perform(w, w.plan(c.Prompt)) })
 }
 
 // plan is what the agent loop runs on.

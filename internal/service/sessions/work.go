@@ -11,6 +11,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/sessions/turn"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/service/sessions/reply"
 )
 
 // work is a turn with all that it holds, from its request to the return of its
@@ -45,12 +46,12 @@ func (w *work) accepted() bool {
 // hold protects what the turn needs until its worker has returned.
 func (w *work) hold(s *Service) {
 	s.works[w.life.Session] = w
-	s.registry.Work(w.life.Session)
+	s.books.Registry.Work(w.life.Session)
 	if w.snapshot != nil {
-		s.registry.Pin(w.snapshot)
+		s.books.Registry.Pin(w.snapshot)
 	}
 	if w.executor != nil {
-		s.executors.Pin(w.executor.ExecutorID)
+		s.books.Executors.Pin(w.executor.ExecutorID)
 	}
 }
 
@@ -59,12 +60,12 @@ func (w *work) release(s *Service, now time.Time) {
 	w.life.State = turn.Over
 	w.cancel()
 	delete(s.works, w.life.Session)
-	s.registry.Rest(w.life.Session, now)
+	s.books.Registry.Rest(w.life.Session, now)
 	if w.snapshot != nil {
-		s.registry.Unpin(w.snapshot)
+		s.books.Registry.Unpin(w.snapshot)
 	}
 	if w.executor != nil {
-		s.executors.Unpin(w.executor.ExecutorID, now)
+		s.books.Executors.Unpin(w.executor.ExecutorID, now)
 	}
 }
 
@@ -82,7 +83,7 @@ func (s *Service) abandon(w *work, now time.Time) {
 		w.release(s, now)
 		return
 	}
-	s.spawn(func() func(time.Time) {
+	s.inbox.Spawn(func() func(time.Time) {
 		w.stream.Close() // what it holds is given back or lost with the process
 		return func(now time.Time) { w.release(s, now) }
 	})
@@ -95,8 +96,8 @@ func (w *work) expire(s *Service, now time.Time) {
 		w.refuse(s, fault.New(fault.PersistenceFailed, "the session could not be opened in time"), now)
 	}
 	if !w.grace.IsZero() && !w.ending && !now.Before(w.grace) {
-		final := s.conclude(w, turn.Outcome{}, now)
-		s.spawn(func() func(time.Time) {
+		final := s.conclude(w, turn.Outcome{})
+		s.inbox.Spawn(func() func(time.Time) {
 			err := w.recordEnd(s.base, final)
 			return func(now time.Time) { s.ended(w, final, err, now) }
 		})
@@ -125,7 +126,7 @@ func (c Cancel) ready(s *Service, r *Request, _ time.Time) error {
 }
 
 func (c Cancel) run(s *Service, r *Request, now time.Time) {
-	answer := CancelRequested{c.Turn}
+	answer := reply.CancelRequested{Turn: c.Turn}
 	s.finish(r, answer, answer, nil, now)
 	s.stop(s.works[r.Session], turn.CodeCancelled, now)
 }
@@ -147,7 +148,7 @@ func (s *Service) stop(w *work, code string, now time.Time) {
 
 // withdraw cancels the turn's open calls.
 func (s *Service) withdraw(w *work) {
-	for _, c := range s.callbacks.Cancel(w.life.ID) {
+	for _, c := range s.books.Callbacks.Cancel(w.life.ID) {
 		s.expired(c)
 	}
 }
@@ -159,34 +160,24 @@ func (s *Service) perform(w *work, plan turn.Plan) func(now time.Time) {
 	}
 	outcome := s.ports.RunTurn(w.ctx, plan, s.hands(w), record)
 	mine, final := false, turn.Outcome{}
-	s.ask(func(now time.Time) {
+	s.inbox.Ask(func(time.Time) {
 		if mine = !w.ending; mine {
-			final = s.conclude(w, outcome, now)
+			final = s.conclude(w, outcome)
 		}
 	})
 	if mine {
 		err := w.recordEnd(s.base, final)
-		s.ask(func(now time.Time) { s.ended(w, final, err, now) })
+		s.inbox.Ask(func(now time.Time) { s.ended(w, final, err, now) })
 	}
 	w.stream.Close() // every record of it is durable already
 	return func(now time.Time) { w.release(s, now) }
 }
 
 // conclude decides how a turn ends; from here on nothing of it is accepted.
-func (s *Service) conclude(w *work, o turn.Outcome, _ time.Time) turn.Outcome {
+func (s *Service) conclude(w *work, o turn.Outcome) turn.Outcome {
 	w.ending = true
 	s.withdraw(w)
-	switch {
-	case w.stopped != "":
-		return turn.Outcome{Status: turn.Cancelled, Code: w.stopped}
-	case w.fatal != "":
-		return turn.Outcome{Status: turn.Failed, Code: w.fatal}
-	case o.Status == turn.Completed:
-		return turn.Outcome{Status: turn.Completed}
-	case o.Code == "":
-		o.Code = turn.CodeInternalError
-	}
-	return turn.Outcome{Status: turn.Failed, Code: o.Code}
+	return o.Under(w.stopped, w.fatal)
 }
 
 func (w *work) recordEnd(ctx context.Context, o turn.Outcome) error {
@@ -199,10 +190,10 @@ func (s *Service) ended(w *work, o turn.Outcome, err error, now time.Time) {
 		o = turn.Outcome{Status: turn.Failed, Code: turn.CodePersistenceFailed}
 	}
 	terminal := w.life.End(o)
-	s.callbacks.End(w.life.ID)
-	s.evidence.End(w.life.ID, now)
-	s.ends.Add(w.life.Session, terminal, now)
-	s.operations.Settle(w.life.Operation, terminal, nil, now)
+	s.books.Callbacks.End(w.life.ID)
+	s.books.Evidence.End(w.life.ID, now)
+	s.books.Ends.Add(w.life.Session, terminal, now)
+	s.books.Operations.Settle(w.life.Operation, terminal, nil, now)
 	s.tell(w.life.Session, w.life.Operation, terminal)
 }
 
@@ -217,9 +208,9 @@ func (s *Service) expired(c *callback.Call) {
 			w.fatal = turn.CodeToolFailed
 		}
 	}
-	seat := s.executors.At(c.Executor)
+	seat := s.books.Executors.At(c.Executor)
 	if !c.Dispatched() || seat.Connection == "" {
 		return
 	}
-	s.send(seat.Connection, Event{Session: c.Session, Payload: Withdrawn{c.Turn, c.ID, c.Executor, seat.Generation, c.Code}})
+	s.send(seat.Connection, reply.Event{Session: c.Session, Payload: reply.Withdrawn{Turn: c.Turn, Call: c.ID, Executor: c.Executor, Generation: seat.Generation, Reason: c.Code}})
 }

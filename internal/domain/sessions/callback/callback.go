@@ -50,6 +50,12 @@ const (
 	CodeCancelled   = "cancelled"
 )
 
+// The codes of calls that were refused before they were taken in.
+const (
+	CodeLimit     = "limit_exceeded"
+	CodeArguments = "invalid_arguments"
+)
+
 // Tool is the contract of the tool as the turn was accepted with it.
 type Tool struct {
 	Name, Resource, Revision, Hash string

@@ -93,6 +93,21 @@ func (a *Accepted) Raw() strictjson.Raw {
 	return a.Encoded
 }
 
+// Check holds a snapshot to the catalog of this instant, a conflict where a name is
+// reserved by now, and to its executor, which is there exactly where there are
+// tools: else invalid_payload.
+func Check(s *registry.Snapshot, executor *Executor, names []string) error {
+	for _, e := range s.Entries {
+		if registry.IsReserved(e.Descriptor.Name, names) {
+			return fault.New(fault.Conflict, "a resource's name is reserved by now")
+		}
+	}
+	if (executor == nil) != (len(s.Tools()) == 0) {
+		return fault.New(fault.InvalidPayload, "an executor is there exactly where there are tools")
+	}
+	return nil
+}
+
 // Authorization is the controller's word for one exact revision of a tool.
 type Authorization struct{ Resource, Revision, Hash string }
 

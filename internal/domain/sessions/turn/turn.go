@@ -49,6 +49,22 @@ type Outcome struct {
 	Code   string // a terminal code; empty where it completed
 }
 
+// Under is what an outcome is worth where the turn was told to stop, with that
+// code, or met something that its loop cannot change; both may be empty.
+func (o Outcome) Under(stopped, fatal string) Outcome {
+	switch {
+	case stopped != "":
+		return Outcome{Cancelled, stopped}
+	case fatal != "":
+		return Outcome{Failed, fatal}
+	case o.Status == Completed:
+		return Outcome{Completed, ""}
+	case o.Code == "":
+		return Outcome{Failed, CodeInternalError}
+	}
+	return Outcome{Failed, o.Code}
+}
+
 // The ways a turn ends.
 const (
 	Completed = "completed"
@@ -67,3 +83,17 @@ const (
 	CodeInterrupted       = transcript.Interrupted
 	CodeInternalError     = "internal_error"
 )
+
+var meanings = map[string]string{
+	CodeCancelled:         "The turn was stopped.",
+	CodeProviderError:     "The model could not be asked, or its answer could not be used.",
+	CodeToolFailed:        "A tool call ended without an outcome that the turn could go on with.",
+	CodeLimitExceeded:     "A bound of the turn was reached.",
+	CodePersistenceFailed: "The turn's record could not be made durable.",
+	CodeShutdown:          "The daemon was stopped.",
+	CodeInterrupted:       "The daemon ended before the turn did.",
+	CodeInternalError:     "The daemon itself failed; its log has the reason.",
+}
+
+// Meaning is the fixed text of a terminal code.
+func Meaning(code string) string { return meanings[code] }

@@ -1,4 +1,4 @@
-package admin
+package localsocket
 
 import "golang.org/x/sys/unix"
 

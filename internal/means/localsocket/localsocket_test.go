@@ -1,4 +1,4 @@
-package admin
+package localsocket
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ func place(t *testing.T) string {
 
 func listen(t *testing.T, folder string) *Listener {
 	t.Helper()
-	l, err := Listen(folder, slog.New(slog.DiscardHandler))
+	l, err := Listen(folder, "x", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,14 +43,14 @@ func TestOnDiskNobodyElseGetsIn(t *testing.T) {
 	folder := place(t)
 	listen(t, folder)
 	got := map[string]fs.FileMode{}
-	for _, path := range []string{folder, filepath.Join(folder, SocketName), filepath.Join(folder, lockName)} {
+	for _, path := range []string{folder, filepath.Join(folder, "x"+SocketEnd), filepath.Join(folder, "x"+LockEnd)} {
 		info, err := os.Lstat(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got[filepath.Base(path)] = info.Mode()
 	}
-	want := map[string]fs.FileMode{"run": fs.ModeDir | 0o700, SocketName: fs.ModeSocket | 0o600, lockName: 0o600}
+	want := map[string]fs.FileMode{"run": fs.ModeDir | 0o700, "x" + SocketEnd: fs.ModeSocket | 0o600, "x" + LockEnd: 0o600}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -72,20 +72,26 @@ func TestUnsafePlacesAreRefused(t *testing.T) {
 		{"a folder that others can enter", "chmod 700", func(f string) { must(os.Mkdir(f, 0o700)); must(os.Chmod(f, 0o701)) }},
 		{"a folder that is a link", "not a folder itself", func(f string) { must(os.Mkdir(f+"2", 0o700)); must(os.Symlink(f+"2", f)) }},
 		{"a folder that is a file", "not a folder itself", func(f string) { must(os.WriteFile(f, nil, 0o600)) }},
-		{"a lock that is a link", "admin.lock", func(f string) { must(os.Mkdir(f, 0o700)); must(os.Symlink("/dev/null", filepath.Join(f, lockName))) }},
-		{"a socket that is a file", "not a socket", func(f string) { must(os.Mkdir(f, 0o700)); must(os.WriteFile(filepath.Join(f, SocketName), nil, 0o600)) }},
-		{"a socket that is a link", "not a socket", func(f string) { must(os.Mkdir(f, 0o700)); must(os.Symlink("/dev/null", filepath.Join(f, SocketName))) }},
+		{"a lock that is a link", "x.lock", func(f string) { must(os.Mkdir(f, 0o700)); must(os.Symlink("/dev/null", filepath.Join(f, "x"+LockEnd))) }},
+		{"a socket that is a file", "not a socket", func(f string) {
+			must(os.Mkdir(f, 0o700))
+			must(os.WriteFile(filepath.Join(f, "x"+SocketEnd), nil, 0o600))
+		}},
+		{"a socket that is a link", "not a socket", func(f string) {
+			must(os.Mkdir(f, 0o700))
+			must(os.Symlink("/dev/null", filepath.Join(f, "x"+SocketEnd)))
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			folder := place(t)
 			tt.make(folder)
-			before, err := os.Lstat(filepath.Join(folder, SocketName))
-			l, got := Listen(folder, slog.New(slog.DiscardHandler))
+			before, err := os.Lstat(filepath.Join(folder, "x"+SocketEnd))
+			l, got := Listen(folder, "x", slog.New(slog.DiscardHandler))
 			if !errors.Is(got, ErrUnsafe) || !strings.Contains(got.Error(), tt.says) {
 				t.Fatalf("Listen = %v, %v, want %v that says %q", l, got, ErrUnsafe, tt.says)
 			}
-			after, err2 := os.Lstat(filepath.Join(folder, SocketName))
+			after, err2 := os.Lstat(filepath.Join(folder, "x"+SocketEnd))
 			if err == nil && (err2 != nil || !os.SameFile(before, after)) {
 				t.Error("what stood in the socket's place was touched")
 			}
@@ -95,7 +101,7 @@ func TestUnsafePlacesAreRefused(t *testing.T) {
 
 func TestLongPathIsSaidToBeTooLong(t *testing.T) {
 	folder := filepath.Join(filepath.Dir(place(t)), strings.Repeat("f", pathBytes))
-	if l, err := Listen(folder, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "too long") {
+	if l, err := Listen(folder, "x", slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Errorf("Listen = %v, %v", l, err)
 	}
 }
@@ -105,10 +111,10 @@ func TestLongPathIsSaidToBeTooLong(t *testing.T) {
 func TestOneHostAFolder(t *testing.T) {
 	folder := place(t)
 	first := listen(t, folder)
-	if l, err := Listen(folder, slog.New(slog.DiscardHandler)); !errors.Is(err, ErrBusy) {
+	if l, err := Listen(folder, "x", slog.New(slog.DiscardHandler)); !errors.Is(err, ErrBusy) {
 		t.Fatalf("Listen beside a living host = %v, %v, want %v", l, err, ErrBusy)
 	}
-	conn, err := net.Dial("unix", filepath.Join(folder, SocketName))
+	conn, err := net.Dial("unix", filepath.Join(folder, "x"+SocketEnd))
 	if err != nil {
 		t.Fatalf("the living host was disturbed: %v", err)
 	}
@@ -117,14 +123,14 @@ func TestOneHostAFolder(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Lstat(filepath.Join(folder, SocketName)); err != nil {
+	if _, err := os.Lstat(filepath.Join(folder, "x"+SocketEnd)); err != nil {
 		t.Fatal("the stale socket is not there:", err)
 	}
 	second := listen(t, folder)
 	if err := second.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Lstat(filepath.Join(folder, SocketName)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(folder, "x"+SocketEnd)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the socket outlives its host: %v", err)
 	}
 }
@@ -156,7 +162,7 @@ func TestForeignPeersAreClosedUnread(t *testing.T) {
 	for name, stranger := range strangers {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
-			l, err := Listen(place(t), slog.New(slog.NewTextHandler(&log, nil)))
+			l, err := Listen(place(t), "x", slog.New(slog.NewTextHandler(&log, nil)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -210,4 +216,28 @@ func dialTwice(t *testing.T, l *Listener) net.Conn {
 		conns = append(conns, conn)
 	}
 	return conns[0]
+}
+
+func TestDialReachesOwnListener(t *testing.T) {
+	folder := place(t)
+	l := listen(t, folder)
+	accepted := make(chan error, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err == nil {
+			_ = conn.Close()
+		}
+		accepted <- err
+	}()
+	conn, err := Dial(t.Context(), filepath.Join(folder, "x"+SocketEnd))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	if err := <-accepted; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Dial(t.Context(), filepath.Join(folder, "y"+SocketEnd)); err == nil {
+		t.Error("a socket that is not there was reached")
+	}
 }

@@ -1,6 +1,12 @@
-package sessions
+// Package reply is what the coordinator of sessions answers and tells, in no wire's
+// form: the answers of its commands and the events of its connections. The values
+// are plain and are not changed once they were handed over; those with a secret
+// give it to who renders the one answer.
+package reply
 
 import (
+	"time"
+
 	"github.com/stewardhost/steward/internal/domain/sessions/callback"
 	"github.com/stewardhost/steward/internal/domain/sessions/manifest"
 	"github.com/stewardhost/steward/internal/domain/sessions/operation"
@@ -122,7 +128,9 @@ type (
 
 // Owned is one stored session and who controls it.
 type Owned struct {
-	Listed
+	Session    string
+	Title      string
+	Updated    time.Time
 	Controller string // none, this_connection or other_connection
 }
 
