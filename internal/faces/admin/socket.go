@@ -19,9 +19,12 @@ var (
 	ErrBusy   = localsocket.ErrBusy
 )
 
+// Listener is the owner's socket.
+type Listener = localsocket.Listener
+
 // Listen listens in a folder that only this user can enter, for the life of the
 // process.
-func Listen(folder string, log *slog.Logger) (*localsocket.Listener, error) {
+func Listen(folder string, log *slog.Logger) (*Listener, error) {
 	return localsocket.Listen(folder, socketBase, log)
 }
 
