@@ -69,14 +69,14 @@ var proofs = []proven{
 	{"A33, FF87", "no form of an address leads inside", at(egressT, "TestNoFormOfAnAddressLeadsInside", egressT, "TestPublicAddressesAreLetOut", egressT, "FuzzParse"), ""},
 	{"A34, FF88, R25", "names that lie", at(egressT, "TestScriptedNames", egressT, "TestNoFormOfAnAddressLeadsInside"), "the canary is on this machine's own addresses, not in a network namespace"},
 	{"A35, A38", "no proxy, no cookie, no pool; nothing in an answer is followed", at(egressT, "TestOneSendIsOneRequest"), ""},
-	{"A27", "nothing sends a call again", at(remoteT, "TestUpstreamsOfAllKinds", egressT, "TestOneSendIsOneRequest"), ""},
+	{"A27", "nothing sends a call again", at(remoteT, "TestUpstreamsOfAllKinds", egressT, "TestOneSendIsOneRequest", remotesT, "TestTheJournalSaysWhatIsKnown"), ""},
 	{"A37, A52, R10", "hostile upstreams over HTTP, both eras", at(remoteT, "TestUpstreamsOfAllKinds"), "time is asserted generously; the release size is not run"},
-	{"A54, FF93", "nothing of a consumer goes to an upstream", at(remoteT, "TestWhatGoesOut"), ""},
+	{"A54, FF93", "nothing of a consumer goes to an upstream", at(remoteT, "TestWhatGoesOut", remotesT, "TestAnAddressIsImportedAndCalled"), ""},
 	{"FF21", "a session that was lost", at(remoteT, "TestALostSessionIsOpenedAgain"), ""},
 	{"FF44, FF48", "giving up over HTTP, and late answers", at(remoteT, "TestGivingUp"), ""},
 	{"FF68, FF73", "many callers over HTTP", at(remoteT, "TestManyAtOnce"), ""},
 	{"A36", "a server that does not prove its name gets no byte", at(egressT, "TestBadTLSServersGetNothing"), "no key is pinned"},
-	{"A39", "an exception opens nothing else", at(egressT, "TestAnExceptionOpensNothingElse"), ""},
+	{"A39", "an exception opens nothing else", at(egressT, "TestAnExceptionOpensNothingElse", remotesT, "TestAnAddressIsImportedAndCalled"), ""},
 	{"A57", "foreign hosts and pages do not get through", at(guardT, "TestOnlyOwnNamesAndPagesGetThrough"), ""},
 	{"A76", "a stolen database tells no secret", at(vaultT, "TestASealedValueOpensInItsPlaceOnly", storeT, "TestTheDatabaseAloneTellsNoSecret"), "results are not sealed yet"},
 	{"A77", "logs tell no secret and no text breaks a line of them; profiles are not at the doors", at(doorsT, "TestLogsTellNoSecret", canaryT, "TestNoTextBreaksALineOfTheLog", metricsT, "TestOnlyMetricsAndProfilesAreServed", metricsT, "TestNobodyChoosesALabel"), ""},
@@ -86,6 +86,7 @@ var proofs = []proven{
 
 const (
 	remoteT     = "internal/adapters/mcpupstream/remote"
+	remotesT    = "test/remotes"
 	egressT     = "internal/means/egress"
 	authorityT  = "internal/domain/pool/authority"
 	auditT      = "internal/domain/pool/audit"

@@ -127,6 +127,8 @@ func (h *Host) Close() error {
 // fleet gives the connections the shapes that services know them by.
 type connections struct{ *fleet.Fleet }
 
+func (f *connections) Reach(context.Context, importer.Entry) error { return nil }
+
 func (f *connections) Use(adapter id.Adapter, e importer.Entry) error {
 	f.Fleet.Use(adapter, func() *mcpupstream.Client {
 		return mcpupstream.NewStdio(e.Name, childprocess.Spec{Command: e.Command, Args: e.Args, Env: childprocess.BaseEnv()}, mcpupstream.Options{})

@@ -15,7 +15,6 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
-	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/faces/admin"
 	"github.com/stewardhost/steward/internal/faces/admin/metrics"
 	"github.com/stewardhost/steward/internal/faces/cli"
@@ -26,6 +25,7 @@ import (
 	"github.com/stewardhost/steward/internal/faces/rpc"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/means/egress"
 	"github.com/stewardhost/steward/internal/service/access"
 	"github.com/stewardhost/steward/internal/service/alarms"
 	"github.com/stewardhost/steward/internal/service/builtins"
@@ -46,6 +46,7 @@ const (
 // parts is one host, wired.
 type parts struct {
 	store    *store.Store
+	gate     *egress.Gate
 	fleet    *upstreams
 	importer *importer.Importer
 	port     *dispatch.Port
@@ -65,7 +66,7 @@ func up(ctx context.Context, o cli.UpOptions) error {
 	}
 	log := slog.New(logging(o))
 	began := time.Now()
-	p, err := assemble(ctx, o.Data, o.Ceiling, log)
+	p, err := assemble(ctx, o, log)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func up(ctx context.Context, o cli.UpOptions) error {
 		return errors.Join(err, web.Close(), local.Close())
 	}
 	host := admin.Host{Owner: p.owner, Hand: p.hand, Name: ownerName, Version: version, Node: p.store.Node(), Epoch: p.store.Epoch(),
-		StartedAt: began, Data: o.Data, Listen: []string{base}, Ceiling: o.Ceiling, Restored: p.store.RestoredAt(), Metrics: watched.where, Fenced: p.store.Fenced, Alarms: p.alarms.Look}
+		StartedAt: began, Data: o.Data, Listen: []string{base}, Ceiling: o.Ceiling, Restored: p.store.RestoredAt(), Metrics: watched.where, Exempt: p.fleet.exempt, Fenced: p.store.Fenced, Alarms: p.alarms.Look}
 	webServer := httpguard.NewServer(guarded, log)
 	localServer := admin.NewServer(p.local(admin.New(host, p.services(), log)), log)
 	ended := make(chan error, 3)
@@ -159,12 +160,16 @@ func (e escaping) Write(line []byte) (int, error) {
 }
 
 // assemble opens the store, recovers, and builds the services.
-func assemble(ctx context.Context, folder string, ceiling budget.Ceiling, log *slog.Logger) (*parts, error) {
-	s, err := store.Open(ctx, folder, store.Options{Ceiling: ceiling})
+func assemble(ctx context.Context, o cli.UpOptions, log *slog.Logger) (*parts, error) {
+	let, err := exceptions(o.Exceptions)
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{store: s, log: log}
+	s, err := store.Open(ctx, o.Data, store.Options{Ceiling: o.Ceiling})
+	if err != nil {
+		return nil, err
+	}
+	p := &parts{store: s, gate: egress.New(egress.Options{Exceptions: let}), log: log}
 	if err := p.build(ctx); err != nil {
 		_ = s.Close() // the failure before it is the one to tell
 		return nil, err
@@ -183,7 +188,7 @@ func (p *parts) build(ctx context.Context) error {
 	if p.owner, p.hand, err = p.store.EnsureOwner(ctx, ownerName, seeds); err != nil {
 		return err
 	}
-	p.fleet = newUpstreams(p.relist, p.opened)
+	p.fleet = newUpstreams(p.gate, p.relist, p.opened)
 	p.importer = importer.New(p.store, p.fleet, p.log)
 	if err := p.importer.Start(ctx); err != nil {
 		return err

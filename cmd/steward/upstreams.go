@@ -3,24 +3,39 @@ package main
 import (
 	"context"
 	"maps"
+	"net/http"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/fleet"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/remote"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/childprocess"
+	"github.com/stewardhost/steward/internal/means/egress"
 	"github.com/stewardhost/steward/internal/service/dispatch"
 	"github.com/stewardhost/steward/internal/service/importer"
 )
 
 // upstreams gives the upstream connections the two shapes that services know them
 // by: something to list, and something that executes.
-type upstreams struct{ *fleet.Fleet }
+type upstreams struct {
+	*fleet.Fleet
+	gate *egress.Gate // with the operator's exceptions
 
-func newUpstreams(changed func(id.Adapter), opened func(context.Context, id.Adapter, importer.Listed) error) *upstreams {
-	return &upstreams{fleet.New(fleet.Listener{
+	mu  sync.Mutex
+	web map[id.Adapter]way // of remote servers in use
+}
+
+// way is how a remote server is reached, for views.
+type way struct{ origin, exempt string }
+
+func newUpstreams(gate *egress.Gate, changed func(id.Adapter), opened func(context.Context, id.Adapter, importer.Listed) error) *upstreams {
+	return &upstreams{gate: gate, web: map[id.Adapter]way{}, Fleet: fleet.New(fleet.Listener{
 		Changed: changed,
 		Opened: func(ctx context.Context, adapter id.Adapter, l mcpupstream.Listing) error {
 			return opened(ctx, adapter, listedOf(l))
@@ -28,8 +43,69 @@ func newUpstreams(changed func(id.Adapter), opened func(context.Context, id.Adap
 	})}
 }
 
+// exceptions reads what the operator lets out beside the public addresses.
+func exceptions(words []string) (out []egress.Exception, err error) {
+	for _, w := range words {
+		e, err := egress.ParseException(w)
+		if err != nil {
+			return nil, trouble.UsageOf("steward up --help", "%s", fault.From(err).Text)
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// exempt lists the exceptions of the operator and of the entries in use.
+func (f *upstreams) exempt() []string {
+	var out []string
+	for _, e := range f.gate.Exceptions() {
+		out = append(out, e.String())
+	}
+	f.mu.Lock()
+	for _, w := range f.web {
+		out = append(out, strings.Fields(w.exempt)...)
+	}
+	f.mu.Unlock()
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Reach says whether an entry's server may be reached; a command always may.
+func (f *upstreams) Reach(ctx context.Context, e importer.Entry) error {
+	if !e.Remote() {
+		return nil
+	}
+	spec, err := f.spec(e)
+	if err != nil {
+		return err
+	}
+	return spec.Gate.Look(ctx, spec.Target)
+}
+
+func (f *upstreams) spec(e importer.Entry) (remote.Spec, error) {
+	target, err := egress.Parse(e.URL)
+	if err != nil {
+		return remote.Spec{}, err
+	}
+	spec := remote.Spec{Gate: f.gate, Target: target, Header: http.Header{}}
+	if e.Exception != "" {
+		own, err := egress.ParseException(e.Exception)
+		if err != nil {
+			return remote.Spec{}, err
+		}
+		spec.Gate = f.gate.With(own)
+	}
+	for name, value := range e.Headers {
+		spec.Header.Set(name, value)
+	}
+	return spec, nil
+}
+
 // Use makes an entry known under an adapter's id.
 func (f *upstreams) Use(adapter id.Adapter, e importer.Entry) error {
+	if e.Remote() {
+		return f.useRemote(adapter, e)
+	}
 	env := childprocess.BaseEnv()
 	for name, value := range e.Env {
 		env = append(env, name+"="+value)
@@ -39,6 +115,28 @@ func (f *upstreams) Use(adapter id.Adapter, e importer.Entry) error {
 		return mcpupstream.NewStdio(e.Name, spec, mcpupstream.Options{Version: version})
 	})
 	return nil
+}
+
+func (f *upstreams) useRemote(adapter id.Adapter, e importer.Entry) error {
+	spec, err := f.spec(e)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	f.web[adapter] = way{spec.Target.Origin(), strings.Join(spec.Gate.ExceptionsFor(spec.Target), " ")}
+	f.mu.Unlock()
+	f.Fleet.Use(adapter, func() *mcpupstream.Client {
+		return mcpupstream.NewRemote(e.Name, spec, mcpupstream.Options{Version: version})
+	})
+	return nil
+}
+
+// Drop ends an entry's connection and forgets it.
+func (f *upstreams) Drop(adapter id.Adapter) {
+	f.Fleet.Drop(adapter)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.web, adapter)
 }
 
 // List opens the connection if needed and reads everything that it offers.
@@ -69,7 +167,10 @@ func (f *upstreams) Connection(adapter id.Adapter) (view.Connection, bool) {
 		return view.Connection{}, false
 	}
 	s := client.Status()
-	return view.Connection{State: string(s.State), Reason: s.Reason, PID: s.PID, Restarts: s.Restarts}, true
+	f.mu.Lock()
+	w := f.web[adapter]
+	f.mu.Unlock()
+	return view.Connection{State: string(s.State), Reason: s.Reason, PID: s.PID, Restarts: s.Restarts, Origin: w.origin, Exempt: w.exempt}, true
 }
 
 func (f *upstreams) executor(adapter id.Adapter) (dispatch.Executor, bool) {

@@ -53,6 +53,8 @@ type upstream struct {
 	leave  chan struct{}
 }
 
+func (u *upstream) Reach(context.Context, importer.Entry) error { return nil }
+
 func (u *upstream) Use(id.Adapter, importer.Entry) error { return nil }
 func (u *upstream) Drop(id.Adapter)                      {}
 
@@ -193,7 +195,7 @@ func (h *house) open() {
 	local, err := admin.Listen(filepath.Join(h.data, "run"), log)
 	h.must(err)
 	door := admin.New(admin.Host{Owner: h.owner, Hand: h.hand, Name: "owner", Version: "test", Node: s.Node(), Epoch: s.Epoch(),
-		StartedAt: time.Now(), Data: h.data, Listen: []string{h.web.URL}, Fenced: s.Fenced,
+		StartedAt: time.Now(), Data: h.data, Listen: []string{h.web.URL}, Exempt: func() []string { return nil }, Fenced: s.Fenced,
 		Alarms: func(context.Context) []alarms.Alarm { return nil }},
 		admin.Services{Apps: owner.NewApps(s), Reviews: owner.NewReviews(s), Grants: owner.NewGrants(s),
 			Confirmations: owner.NewConfirmations(s), Ledger: owner.NewLedger(s), Importer: importer.New(s, h.up, log), Port: port}, log)

@@ -44,11 +44,12 @@ type Host struct {
 	Node      id.Node
 	Epoch     int64
 	StartedAt time.Time
-	Data      string         // folder
-	Listen    []string       // base URLs of the HTTP doors
-	Restored  time.Time      // when the store was last restored, zero for never
-	Metrics   string         // where the metrics are, empty for nowhere
-	Ceiling   budget.Ceiling // of each resource behind an outside executor
+	Data      string          // folder
+	Listen    []string        // base URLs of the HTTP doors
+	Restored  time.Time       // when the store was last restored, zero for never
+	Metrics   string          // where the metrics are, empty for nowhere
+	Ceiling   budget.Ceiling  // of each resource behind an outside executor
+	Exempt    func() []string // the exceptions to the egress policy, of the operator and of entries in use
 	Fenced    func() error
 	Alarms    func(context.Context) []alarms.Alarm
 }

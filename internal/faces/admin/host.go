@@ -23,7 +23,7 @@ func (d *Door) status(ctx context.Context, _ adminwire.Empty) (adminwire.Status,
 	h := d.host
 	out := adminwire.Status{
 		Version: h.Version, Owner: h.Name, Node: h.Node.String(), Epoch: h.Epoch, StartedAt: h.StartedAt,
-		Data: h.Data, Listen: h.Listen, Store: "ok", Ceiling: d.ceiling(), Metrics: h.Metrics, Restored: h.Restored,
+		Data: h.Data, Listen: h.Listen, Store: "ok", Ceiling: d.ceiling(), Metrics: h.Metrics, Restored: h.Restored, Exceptions: h.Exempt(),
 	}
 	for _, a := range h.Alarms(ctx) {
 		out.Alarms = append(out.Alarms, adminwire.Alarm{Kind: string(a.Kind), Text: a.Text, Fix: a.Fix})

@@ -81,12 +81,7 @@ func (d *Door) eachServer(req adminwire.Import, run func(importer.Entry) error) 
 	}
 	var failed []adminwire.FailedServer
 	for _, s := range req.Servers {
-		if s.URL != "" {
-			f := fault.New(fault.Unsupported, "remote servers cannot be used yet, only commands that run on this machine")
-			failed = append(failed, adminwire.FailedServer{Server: resource.Visible(s.Name), Error: errorOf(f)})
-			continue
-		}
-		err := run(importer.Entry{Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Cwd})
+		err := run(entryOf(s))
 		if err != nil {
 			f := fault.From(err)
 			d.log.Warn("a server cannot be imported", "server", resource.Visible(s.Name), "code", string(f.Code), "err", err)
@@ -94,6 +89,13 @@ func (d *Door) eachServer(req adminwire.Import, run func(importer.Entry) error) 
 		}
 	}
 	return failed, nil
+}
+
+func entryOf(s adminwire.Server) importer.Entry {
+	if s.URL != "" {
+		return importer.Entry{Name: s.Name, URL: s.URL, Headers: s.Headers, Exception: s.Exception}
+	}
+	return importer.Entry{Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Cwd, Headers: s.Headers, Exception: s.Exception}
 }
 
 func plannedOf(p importer.Proposal) adminwire.PlannedTool {
@@ -129,8 +131,9 @@ func (d *Door) importExport(ctx context.Context, _ adminwire.Empty) (adminwire.E
 }
 
 func exportedOf(e importer.Entry) adminwire.Server {
-	s := clientconfig.Server{Name: e.Name, Command: e.Command, Args: e.Args, Env: e.Env, Cwd: e.Dir}.Redacted()
-	return adminwire.Server{Name: s.Name, Command: s.Command, Args: append([]string{}, s.Args...), Env: s.Env, Cwd: s.Cwd}
+	s := clientconfig.Server{Name: e.Name, Command: e.Command, Args: e.Args, Env: e.Env, Cwd: e.Dir, URL: e.URL, Headers: e.Headers}.Redacted()
+	return adminwire.Server{Name: s.Name, Command: s.Command, Args: append([]string{}, s.Args...), Env: s.Env, Cwd: s.Cwd,
+		URL: s.URL, Headers: s.Headers, Exception: e.Exception}
 }
 
 func (d *Door) importRemove(ctx context.Context, req adminwire.ServerRef) (adminwire.Empty, error) {

@@ -53,7 +53,9 @@ type UpOptions struct {
 	Metrics string // loopback address of the metrics, trouble.MetricsSocket, or empty for none
 	// How often each resource behind an outside executor may be called.
 	Ceiling budget.Ceiling
-	Ready   func(Doors) // must be called once, from any goroutine
+	// What may be reached beside public addresses, each an origin and a network.
+	Exceptions []string
+	Ready      func(Doors) // must be called once, from any goroutine
 }
 
 // Doors is where a running host can be found.

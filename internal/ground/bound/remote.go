@@ -11,9 +11,10 @@ var (
 	EgressConnect     = Row{"egress_connect_ms", 10_000, Milliseconds, fault.Unavailable, "ours: resolution, connection and handshake", "means/egress"}
 	RemoteIdle        = Row{"remote_idle_s", 60, Seconds, fault.Unavailable, "pool page 7: a session that was idle is asked for before the mark", "adapters/mcpupstream/remote"}
 	RemoteLate        = Row{"remote_late_answers", 32, Count, fault.Unavailable, "ours: connections kept for answers that nobody waits for", "adapters/mcpupstream/remote"}
+	EntryHeaderBytes  = Row{"entry_header_bytes", 8 << 10, Bytes, fault.TooLarge, "ours: half of what servers take as headers", "service/importer"}
 	SessionName       = Row{"remote_session_name_bytes", 1 << 10, Bytes, fault.UpstreamFailed, "ours: longer than any token seen", "adapters/mcpupstream/remote"}
 )
 
 var remoteRows = []Row{
-	EgressURLBytes, EgressHeaderBytes, EgressAddresses, EgressResolve, EgressConnect, RemoteIdle, RemoteLate, SessionName,
+	EgressURLBytes, EgressHeaderBytes, EgressAddresses, EgressResolve, EgressConnect, RemoteIdle, RemoteLate, EntryHeaderBytes, SessionName,
 }

@@ -73,6 +73,16 @@ func (g *Gate) With(e Exception) *Gate {
 // Exceptions are what views must show as not conforming (threats, A39).
 func (g *Gate) Exceptions() []Exception { return slices.Clone(g.exceptions) }
 
+// ExceptionsFor are those of a target's origin, as they are written.
+func (g *Gate) ExceptionsFor(t Target) (out []string) {
+	for _, e := range g.exceptions {
+		if e.origin == t.origin {
+			out = append(out, e.String())
+		}
+	}
+	return out
+}
+
 // Look resolves a target and says whether it may be reached, without connecting.
 func (g *Gate) Look(ctx context.Context, t Target) error {
 	_, err := g.addresses(ctx, t)

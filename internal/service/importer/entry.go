@@ -13,19 +13,42 @@ import (
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 )
 
-// Entry is one local MCP server as a person configures it.
+// Entry is one MCP server as a person configures it: a command of this machine or,
+// where it has a URL, a server that is spoken to over HTTP. Values of Env and
+// Headers may be secrets; an entry is stored sealed.
 type Entry struct {
 	Name    string            `json:"name"`
-	Command string            `json:"command"`
+	Command string            `json:"command,omitzero"`
 	Args    []string          `json:"args,omitzero"`
 	Env     map[string]string `json:"env,omitzero"`
 	Dir     string            `json:"cwd,omitzero"`
+
+	URL       string            `json:"url,omitzero"`
+	Headers   map[string]string `json:"headers,omitzero"`
+	Exception string            `json:"exception,omitzero"` // origin and network that the owner lets it out to (threats, A39)
+}
+
+// Remote reports whether the server is spoken to over HTTP.
+func (e Entry) Remote() bool { return e.URL != "" }
+
+// Kind is the kind of the entry's adapter.
+func (e Entry) Kind() string {
+	if e.Remote() {
+		return OverHTTP
+	}
+	return Stdio
 }
 
 // Check bounds an entry.
 func (e Entry) Check() error {
 	if err := resource.CheckLabel(e.Name); err != nil {
 		return err
+	}
+	if e.Remote() {
+		return e.checkRemote()
+	}
+	if len(e.Headers) > 0 || e.Exception != "" {
+		return fault.Newf(fault.InvalidRequest, "the entry %s is a command, which takes neither headers nor an exception", e.Name)
 	}
 	if e.Command == "" {
 		return fault.Newf(fault.InvalidRequest, "the entry %s has no command", e.Name)
@@ -44,6 +67,41 @@ func (e Entry) Check() error {
 		return fault.Newf(fault.InvalidRequest, "the entry %s holds a NUL", e.Name)
 	}
 	return bound.RequestBytes.Check(size)
+}
+
+// checkRemote bounds what goes out with every request. What the address leads to is
+// for the way out to say.
+func (e Entry) checkRemote() error {
+	if e.Command != "" || len(e.Args) > 0 || len(e.Env) > 0 || e.Dir != "" {
+		return fault.Newf(fault.InvalidRequest, "the entry %s has an address and a command", e.Name)
+	}
+	size := len(e.URL) + len(e.Exception)
+	for name, value := range e.Headers {
+		if !isHeader(name) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r >= 0x7f }) {
+			return fault.Newf(fault.InvalidRequest, "the entry %s has a header that cannot be sent", e.Name)
+		}
+		size += len(name) + len(value)
+	}
+	return bound.EntryHeaderBytes.Check(size)
+}
+
+// isHeader reports whether a header has a proper name that is not for the host to
+// set: those of HTTP itself, of the protocol and of browsers.
+func isHeader(name string) bool {
+	name = strings.ToLower(name)
+	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+		return false
+	}
+	switch name {
+	case "host", "connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "expect", "user-agent", "cookie", "last-event-id":
+		return false
+	}
+	for _, prefix := range []string{"mcp-", "content-", "accept", "proxy-"} {
+		if strings.HasPrefix(name, prefix) {
+			return false
+		}
+	}
+	return true
 }
 
 var configLimits = strictjson.Limits{Bytes: bound.AdminBytes}

@@ -26,6 +26,9 @@ import (
 // Stdio is the kind of an adapter that starts a local MCP server.
 const Stdio = "mcp-stdio"
 
+// OverHTTP is the kind of an adapter that speaks to a server at a URL.
+const OverHTTP = "mcp-http"
+
 // Tool is one tool of an upstream, its definition as it was received. One that
 // could not be taken has no definition and says why in Trouble.
 type Tool struct {
@@ -45,6 +48,9 @@ type Listed struct {
 type Fleet interface {
 	// Use makes an entry known; its process starts when it is first needed.
 	Use(adapter id.Adapter, e Entry) error
+	// Reach says whether the host may reach an entry's server, before anything is
+	// sent to it; the fault proposes an exception where one would let it out.
+	Reach(ctx context.Context, e Entry) error
 	// List opens the connection if needed and reads all pages.
 	List(ctx context.Context, adapter id.Adapter) (Listed, error)
 	// Drop ends an entry's connection and forgets it.
@@ -117,7 +123,7 @@ func (im *Importer) Add(ctx context.Context, owner id.Owner, e Entry) (view.List
 		return view.Listing{}, err
 	}
 	now := time.Now()
-	row := view.Adapter{Owner: owner, ID: adapter, Name: e.Name, Kind: Stdio, Configuration: configuration, State: view.Enabled}
+	row := view.Adapter{Owner: owner, ID: adapter, Name: e.Name, Kind: e.Kind(), Configuration: configuration, State: view.Enabled}
 	res := resource.Row{ID: id.New[id.Resource](), Owner: owner, Kind: resource.Connection, Label: e.Name, Adapter: adapter,
 		Storage: resource.AtThirdParty, Revision: id.New[id.Revision](), State: resource.Active, CreatedAt: now}
 	if err := im.store.AddAdapter(ctx, row, res); err != nil {
@@ -214,6 +220,9 @@ func (im *Importer) Remove(ctx context.Context, owner id.Owner, adapter id.Adapt
 
 func (im *Importer) probe(ctx context.Context, adapter id.Adapter, e Entry, dropAfter bool) (Listed, []Proposal, error) {
 	if err := e.Check(); err != nil {
+		return Listed{}, nil, err
+	}
+	if err := im.fleet.Reach(ctx, e); err != nil {
 		return Listed{}, nil, err
 	}
 	if err := im.fleet.Use(adapter, e); err != nil {

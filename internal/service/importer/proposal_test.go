@@ -26,12 +26,14 @@ import (
 type upstream struct {
 	tools []importer.Tool
 	err   error
-	once  bool // it can be listed once only
+	away  error // of reaching it
+	once  bool  // it can be listed once only
 	used  map[id.Adapter]bool
 }
 
-func (u *upstream) Use(a id.Adapter, _ importer.Entry) error { u.used[a] = true; return nil }
-func (u *upstream) Drop(a id.Adapter)                        { delete(u.used, a) }
+func (u *upstream) Use(a id.Adapter, _ importer.Entry) error    { u.used[a] = true; return nil }
+func (u *upstream) Reach(context.Context, importer.Entry) error { return u.away }
+func (u *upstream) Drop(a id.Adapter)                           { delete(u.used, a) }
 func (u *upstream) Connection(a id.Adapter) (view.Connection, bool) {
 	return view.Connection{State: "failed", Reason: "last words"}, u.err != nil && u.used[a]
 }
@@ -296,4 +298,37 @@ func FuzzListing(f *testing.F) {
 			t.Errorf("%s: %v", raw, err)
 		}
 	})
+}
+
+func TestRemoteEntriesAreHeldToTheirForm(t *testing.T) {
+	headers := func(pairs ...string) importer.Entry {
+		e := importer.Entry{Name: "far", URL: "https://a.example/mcp", Headers: map[string]string{}}
+		for i := 0; i < len(pairs); i += 2 {
+			e.Headers[pairs[i]] = pairs[i+1]
+		}
+		return e
+	}
+	for _, e := range []importer.Entry{headers(), headers("Authorization", "Bearer x", "X-Api-Key", "a\tb"), headers("x", strings.Repeat("v", 8<<10-22))} {
+		if err := e.Check(); err != nil {
+			t.Errorf("%v: %v", e.Headers, err)
+		}
+	}
+	both, bare := headers(), importer.Entry{Name: "near", Command: "x", Exception: "y"}
+	both.Command = "x"
+	refused := []importer.Entry{both, bare, headers("", "x"), headers("a b", "x"), headers("a:", "x"), headers("x", "a\nb"), headers("x", "ä"), headers("x", strings.Repeat("v", 8<<10))}
+	for _, name := range []string{"Host", "Mcp-Session-Id", "MCP-Protocol-Version", "Content-Type", "Content-Length", "Accept-Encoding", "Connection", "Transfer-Encoding", "Cookie", "Proxy-Authorization", "User-Agent"} {
+		refused = append(refused, headers(name, "x"))
+	}
+	for _, e := range refused {
+		if err := e.Check(); !fault.Is(err, fault.InvalidRequest) && !fault.Is(err, fault.TooLarge) {
+			t.Errorf("%+v: %v", e, err)
+		}
+	}
+	// Nothing is listed, and so nothing stored, of a server that must not be reached.
+	up := &upstream{used: map[id.Adapter]bool{}, away: fault.New(fault.Unavailable, "inside").With("exception", "x=y")}
+	store := &shelf{}
+	_, err := importer.New(store, up, slog.New(slog.DiscardHandler)).Add(t.Context(), id.New[id.Owner](), headers())
+	if fault.From(err).Details["exception"] != "x=y" || len(up.used) != 0 || len(store.adapters) != 0 {
+		t.Errorf("%v, %d used, %d stored", err, len(up.used), len(store.adapters))
+	}
 }

@@ -114,7 +114,12 @@ type Status struct {
 	Restored  time.Time `json:"restored_at,omitzero"`
 	Alarms    []Alarm   `json:"alarms,omitzero"` // the gravest first
 	Ceiling   Ceiling   `json:"ceiling,omitzero"`
-	Count     Count     `json:"count"`
+
+	// What the host may reach beside public addresses: each an origin and a network,
+	// joined by =. None of them is conforming.
+	Exceptions []string `json:"exceptions,omitzero"`
+
+	Count Count `json:"count"`
 }
 
 // Alarm is a fact that should not wait until somebody looks for it. Kinds stay.

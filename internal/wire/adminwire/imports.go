@@ -15,6 +15,10 @@ type Server struct {
 	Cwd     string            `json:"cwd,omitzero"`
 	URL     string            `json:"url,omitzero"`
 	Headers map[string]string `json:"headers,omitzero"`
+
+	// Exception lets the URL lead to a network that is not public, as in
+	// http://127.0.0.1:3000=127.0.0.1/32.
+	Exception string `json:"exception,omitzero"`
 }
 
 // Exported is the owner's servers as they were imported, with ${NAME} in the place

@@ -97,6 +97,10 @@ type Upstream struct {
 	Trouble    string `json:"trouble,omitzero"`    // why it failed, with the upstream's last words
 	PID        int    `json:"pid,omitzero"`
 	Restarts   int    `json:"restarts,omitzero"`
+
+	// Of a remote server; Exception is not conforming (threats, A39).
+	Origin    string `json:"origin,omitzero"`
+	Exception string `json:"exception,omitzero"` // an origin and a network, joined by =
 }
 
 // Review is a resource with everything that an approval says yes to. Shown pins

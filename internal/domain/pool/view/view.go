@@ -73,7 +73,9 @@ type Adapter struct {
 type Connection struct {
 	State    string // idle, starting, ready or failed
 	Reason   string
-	PID      int // zero unless ready
+	PID      int    // zero unless ready, and of a remote server
+	Origin   string // of a remote server: scheme, host and port; else empty
+	Exempt   string // the exception to the egress policy that lets it out, else empty
 	Restarts int
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,10 +49,15 @@ not understood is named with its line.
 
 A relative command or cwd in the file is taken from the file's own folder; a bare
 command is looked for in your PATH. The host starts what was found, by its full
-path. FILE may be - for standard input.`,
+path. FILE may be - for standard input.
+
+A server at an address is reached over HTTP. One that leads to this machine or to
+your own network is refused, with the exception that would let it through; give
+that with --except if it is what you mean.`,
 		Example: `  steward import ~/mcp.json --dry-run
   steward import ~/mcp.json
   steward import --command "npx -y some-server --flag" --name files --env ROOT=/srv --env TOKEN
+  steward import https://tools.example/mcp --name tools --header 'Authorization: Bearer ${TOKEN}'
   steward import --refresh files`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			i.File = strings.Join(args, "")
@@ -63,6 +69,7 @@ path. FILE may be - for standard input.`,
 	f.StringVar(&i.Name, "name", "", "the name of the server that --command starts or URL is the address of")
 	f.StringArrayVar(&i.Env, "env", nil, "`NAME=VALUE` in the environment of --command, or NAME to hand yours on; may stand several times")
 	f.StringArrayVar(&i.Headers, "header", nil, "`NAME: VALUE` to send to URL; ${VARIABLE} in it keeps a secret out of the command")
+	f.StringArrayVar(&i.Except, "except", nil, "`ORIGIN=NETWORK` that is not public and may be reached all the same; may stand several times")
 	f.BoolVar(&i.dryRun, "dry-run", false, "tell what would become of each tool, and store nothing")
 	f.StringVar(&i.refresh, "refresh", "", "list an imported server anew; what changed is off until you review it")
 	f.StringVar(&i.remove, "remove", "", "take an imported server and its resource out for good")
@@ -240,6 +247,13 @@ func (d verbs) starting(server string) { d.Progress("%s: starting it and listing
 func (d verbs) failures(i importing, failed []adminwire.FailedServer, of int) error {
 	if len(failed) == 0 {
 		return nil
+	}
+	for n, s := range failed {
+		if exception, ok := s.Error.Details["exception"].(string); ok {
+			again := i
+			again.Except = append(slices.Clone(i.Except), exception)
+			failed[n].Error.Details["fix"] = again.Again() + ", if that is the server you mean"
+		}
 	}
 	sheet.Failed(d.Err, failed, d.Here)
 	return trouble.New(trouble.Failed, fmt.Sprintf("%d of %s could not be imported", len(failed), paper.Count(of, "server")),

@@ -31,6 +31,7 @@ type Source struct {
 	Name    string   // of the server that Command starts or File is the address of
 	Env     []string // NAME=VALUE, or NAME to take it from this environment
 	Headers []string // "NAME: VALUE" for the address; ${NAME} in it is taken from this environment
+	Except  []string // origins, each with the network beside the public ones that it may lead to
 }
 
 // Remote reports whether File is the address of a server.
@@ -79,12 +80,25 @@ func (s Source) Load(stdin io.Reader, ask func(clientconfig.Input) (string, bool
 	home, _ := os.UserHomeDir() // an entry that needs it is not found then
 	config.Expand(clientconfig.Sources{Env: os.LookupEnv, Input: ask, Home: home})
 	for _, one := range config.Servers {
-		out.Servers = append(out.Servers, locate(one, base, os.Getenv("PATH")))
+		located := locate(one, base, os.Getenv("PATH"))
+		located.Server.Exception = s.exceptionFor(one.URL)
+		out.Servers = append(out.Servers, located)
 	}
 	for _, r := range config.Refused {
 		out.Servers = append(out.Servers, Located{Server: adminwire.Server{Name: resource.Visible(r.Name)}, Fault: r.Why})
 	}
 	return out, nil
+}
+
+// exceptionFor is the exception that was given for an address, if any.
+func (s Source) exceptionFor(address string) string {
+	for _, e := range s.Except {
+		origin, _, _ := strings.Cut(e, "=")
+		if rest, ok := strings.CutPrefix(address, origin); ok && (rest == "" || strings.ContainsAny(rest[:1], "/?")) {
+			return e
+		}
+	}
+	return ""
 }
 
 // few is how many notes of a kind a person reads.
@@ -187,6 +201,9 @@ func (s Source) Again() string {
 		for _, line := range s.Headers {
 			name, _, _ := strings.Cut(line, ":")
 			command += " --header " + paper.Word(name+": …")
+		}
+		for _, e := range s.Except {
+			command += " --except " + paper.Word(e)
 		}
 		return command
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/means/egress"
 )
 
 // File is the name of the file in the data folder.
@@ -76,6 +77,8 @@ const (
 
 	PerMinute = "resource_per_minute"
 	AtOnce    = "resource_at_once"
+
+	Exceptions = "egress_exceptions"
 )
 
 // Rows is the table of settings.
@@ -88,6 +91,7 @@ func Rows() []Row {
 		{LogJSON, "false", "log lines of JSON", "", Switch, nil},
 		{PerMinute, fmt.Sprint(bound.ResourcePerMinute.Max), "how many calls a minute a connection takes from all apps together", "", Number, checkCeiling},
 		{AtOnce, fmt.Sprint(bound.ResourceAtOnce.Max), "how many calls at once a connection takes, of which one is kept for you", "", Number, checkCeiling},
+		{Exceptions, "", "what may be reached beside public addresses, each as ORIGIN=NETWORK, with blanks between them; not conforming, and shown everywhere", "", Text, checkExceptions},
 	}
 }
 
@@ -95,6 +99,15 @@ func checkCeiling(value string) error {
 	n := number(value)
 	if err := (budget.Ceiling{PerMinute: n, AtOnce: n}).Check(); err != nil {
 		return trouble.UsageOf("steward up --help", "%s", fault.From(err).Text)
+	}
+	return nil
+}
+
+func checkExceptions(value string) error {
+	for _, e := range strings.Fields(value) {
+		if _, err := egress.ParseException(e); err != nil {
+			return trouble.UsageOf("steward up --help", "%s", fault.From(err).Text)
+		}
 	}
 	return nil
 }

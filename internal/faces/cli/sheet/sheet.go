@@ -69,6 +69,12 @@ func Resource(w io.Writer, r adminwire.Resource) {
 	if u := r.Upstream; u != nil {
 		t.Row("server", fmt.Sprintf(`%s (%s, %s); it calls itself "%s", speaks %s, was listed %s`,
 			u.Name, u.Kind, u.State, u.Server, u.Protocol, paper.Stamp(u.ListedAt)))
+		if u.Origin != "" {
+			t.Row("origin", u.Origin)
+		}
+		if u.Exception != "" {
+			t.Row("exception", u.Exception+", which is not public: not conforming, and your own word")
+		}
 		if u.Connection != "" {
 			t.Row("connection", strings.TrimSuffix(u.Connection+": "+u.Trouble, ": "))
 		}

@@ -25,6 +25,9 @@ func Status(w io.Writer, s adminwire.Status, here func(command string) string) {
 	if s.Ceiling.Raised {
 		t.Row("ceiling", Ceiling(s.Ceiling))
 	}
+	for _, e := range s.Exceptions {
+		t.Row("exception", e+", which is not public: not conforming")
+	}
 	t.Row("owner", s.Owner)
 	t.Row("node", fmt.Sprintf("%s, epoch %d", s.Node, s.Epoch))
 	t.Row("has", fmt.Sprintf("%s, %s, %s", paper.Count(s.Count.Apps, "app"), paper.Count(s.Count.Resources, "resource"),
