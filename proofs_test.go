@@ -9,6 +9,7 @@ var proofs = []proven{
 	{"I47", "recorded answers pass the same check", at(authorityT, "TestARecordedAnswerNeedsLiveAuthority", storeT, "TestAuthorityIsLookedAtAgainWhenTheAnswerIsGiven", doorsT, "TestTranscripts"), ""},
 	{"I48", "unknown effects deny", at(authorityT, "TestACallIsAllowedOnlyIfEverythingHolds"), ""},
 	{"I49", "a confirmation is for one input, once, five minutes, over restarts", at(authorityT, "TestACallIsAllowedOnlyIfEverythingHolds", storeT, "TestTheStoreIsTheModel"), ""},
+	{"I50", "reserved and spent stay within the limit, and a doubt keeps its part", at(storeT, "TestADoubtKeepsItsPartOfTheDay", storeT, "TestParallelCallsStayWithinTheBudget", budgetT, "TestEachBoundHoldsAtItsEdge"), ""},
 	{"I51", "absent and not yours look the same", at(doorsT, "TestUnknownAndUnseenAreTheSameBytes", storeT, "TestAbsentAndInvisibleLookAlike", authorityT, "TestAbsentAndForeignAreTheSame", mcpdoorT, "TestGuessedNamesReachNobody"), ""},
 	{"I52", "one digest for a tx", at(doorsT, "TestTranscripts", storeT, "TestTheStoreIsTheModel"), ""},
 	{"I53", "at most one dispatch for a row", at(invocationT, "TestMovesNeverLoseAnOutcomeNorDispatchTwice", storeT, "TestTheStoreIsTheModel", crashT, "TestKilledAtRandomNothingIsLostOrDoubled", storeT, "TestARestoredStoreRevivesNothing"), ""},
@@ -18,7 +19,8 @@ var proofs = []proven{
 	{"I57", "a dead process leaves no row open behind an open door", at(storeT, "TestADeadProcessesCallsAreClassified", storeT, "TestManyLeftBehindAreClassifiedInBatches", crashT, "TestKilledAtRandomNothingIsLostOrDoubled"), ""},
 	{"I58", "nothing causes a second dispatch", at(upstreamT, "TestEvents", upstreamT, "TestGivingUp", crashT, "TestOneTxManyTimesAtOnceHasOneEffect"), ""},
 	{"I59", "not dispatched means that no byte went out", at(doorsT, "TestTranscripts", upstreamT, "TestCallThatMustNotGoOutIsUnreached", crashT, "TestKilledAtRandomNothingIsLostOrDoubled"), ""},
-	{"I60", "an unknown tx outside its age is refused", at(storeT, "TestTheAgeOfATxIsBounded", authorityT, "TestACallIsAllowedOnlyIfEverythingHolds"), ""},
+	{"I60", "an unknown tx outside its age is refused", at(storeT, "TestTheAgeOfATxIsBounded", storeT, "TestResultsGoAfterAWeekRowsAfterNinetyDaysAndDoubtsNever", authorityT, "TestACallIsAllowedOnlyIfEverythingHolds"), ""},
+	{"I61", "results a week, rows ninety days, doubts for ever", at(storeT, "TestResultsGoAfterAWeekRowsAfterNinetyDaysAndDoubtsNever", storeT, "TestASweepTakesWhatIsDueWhereverItStands"), ""},
 	{"I62", "an unknown journal write acknowledges nothing", at(portT, "TestAnOutcomeThatCannotBeWrittenIsOwed"), ""},
 	{"I63", "every attempt has an audit row, and the chain verifies", at(doorsT, "TestEveryAttemptHasOneAuditRow", storeT, "TestEveryAttemptHasOneRowInTheTrail", storeT, "TestTamperingIsNamed", auditT, "TestTheChainNamesTheFirstRowThatDoesNotHold"), ""},
 	{"I64", "effects get better by reconciliation only", at(authorityT, "TestEveryStateMeetsEveryCommand", storeT, "TestTheStoreIsTheModel"), ""},
@@ -60,11 +62,14 @@ var proofs = []proven{
 	{"FF85", "exactly one audit row for each kind of attempt", at(doorsT, "TestEveryAttemptHasOneAuditRow"), ""},
 	{"FF102", "killed at six points, the effect happens at most once", at(crashT, "TestEveryFaultPointTellsTheTruthAfterwards", crashT, "TestKilledAtRandomNothingIsLostOrDoubled"), ""},
 	{"FF103", "a tx belongs to one app and one request", at(crashT, "TestOneTxOfTwoAppsIsTwoCalls", doorsT, "TestTranscripts"), ""},
+	{"FF111", "a looping agent meets its budget, and is told until when", at(storeT, "TestALoopingAgentIsStopped", storeT, "TestARefusalForTheBudgetConsumesNothing"), ""},
 	{"A4", "doors do not interchange", at(doorsT, "TestTranscripts", authorityT, "TestACallIsAllowedOnlyIfEverythingHolds"), ""},
 	{"A20", "revocation races", at(crashT, "TestNoCallIsDispatchedAfterARevocation"), ""},
 	{"A25, A26", "smuggled documents and colliding numbers", at(strictjsonT, "TestSmuggledDocumentsAreRefused", strictjsonT, "TestCanonicalForms"), ""},
 	{"A28", "an equal call after a doubt is held back", at(authorityT, "TestACallIsAllowedOnlyIfEverythingHolds", doorsT, "TestTranscripts", portT, "TestAnOutcomeThatCannotBeWrittenIsOwed"), ""},
-	{"A31", "a moved clock revives nothing", at(storeT, "TestTheClockNeverGoesBehindWhatIsStored"), ""},
+	{"A29", "time does not refund", at(storeT, "TestADoubtKeepsItsPartOfTheDay"), ""},
+	{"A30", "parallel calls do not pass the budget", at(storeT, "TestParallelCallsStayWithinTheBudget"), ""},
+	{"A31", "a moved clock revives nothing and deletes nothing", at(storeT, "TestTheClockNeverGoesBehindWhatIsStored", storeT, "TestNoClockThatWasSetDeletesAnything"), "set forward past midnight, it begins a new day of a budget"},
 	{"A32, R29", "a restored copy revives no right and executes nothing again", at(storeT, "TestARestoredStoreRevivesNothing", storeT, "TestARestoreReplacesAStoreForGood", authorityT, "TestARestoredRowIsOverOrInDoubt", crashT, "TestARestoreExecutesNothingAgain"), ""},
 	{"A33, FF87", "no form of an address leads inside", at(egressT, "TestNoFormOfAnAddressLeadsInside", egressT, "TestPublicAddressesAreLetOut", egressT, "FuzzParse"), ""},
 	{"A34, FF88, R25", "names that lie", at(egressT, "TestScriptedNames", egressT, "TestNoFormOfAnAddressLeadsInside"), "the canary is on this machine's own addresses, not in a network namespace"},
@@ -78,10 +83,10 @@ var proofs = []proven{
 	{"A36", "a server that does not prove its name gets no byte", at(egressT, "TestBadTLSServersGetNothing"), "no key is pinned"},
 	{"A39", "an exception opens nothing else", at(egressT, "TestAnExceptionOpensNothingElse", remotesT, "TestAnAddressIsImportedAndCalled"), ""},
 	{"A57", "foreign hosts and pages do not get through", at(guardT, "TestOnlyOwnNamesAndPagesGetThrough"), ""},
-	{"A76", "a stolen database tells no secret", at(vaultT, "TestASealedValueOpensInItsPlaceOnly", storeT, "TestTheDatabaseAloneTellsNoSecret"), "results are not sealed yet"},
+	{"A76", "a stolen database tells no secret", at(vaultT, "TestASealedValueOpensInItsPlaceOnly", storeT, "TestTheDatabaseAloneTellsNoSecret", storeT, "TestResultsAreSealedToTheirRows"), ""},
 	{"A77", "logs tell no secret and no text breaks a line of them; profiles are not at the doors", at(doorsT, "TestLogsTellNoSecret", canaryT, "TestNoTextBreaksALineOfTheLog", metricsT, "TestOnlyMetricsAndProfilesAreServed", metricsT, "TestNobodyChoosesALabel"), ""},
 	{"A18, A44, FF94, R26", "canary secrets stay where they belong", at(canaryT, "TestCanariesStayWhereTheyBelong", childT, "TestGivenSecretsAreMasked"), "proposals, OAuth and the console: not built"},
-	{"A78", "an edited trail is named", at(storeT, "TestTamperingIsNamed"), ""},
+	{"A78", "an edited trail is named", at(storeT, "TestTamperingIsNamed", storeT, "TestAThiefIsNoSweep"), ""},
 }
 
 const (
@@ -89,6 +94,7 @@ const (
 	remotesT    = "test/remotes"
 	egressT     = "internal/means/egress"
 	authorityT  = "internal/domain/pool/authority"
+	budgetT     = "internal/domain/pool/budget"
 	auditT      = "internal/domain/pool/audit"
 	invocationT = "internal/domain/pool/invocation"
 	narrowingT  = "internal/domain/pool/narrowing"

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stewardhost/steward/internal/adapters/store"
@@ -33,6 +34,7 @@ import (
 	"github.com/stewardhost/steward/internal/service/importer"
 	"github.com/stewardhost/steward/internal/service/owner"
 	"github.com/stewardhost/steward/internal/service/recovery"
+	"github.com/stewardhost/steward/internal/service/upkeep"
 	"github.com/stewardhost/steward/protocol/rpcwire"
 )
 
@@ -100,8 +102,7 @@ func up(ctx context.Context, o cli.UpOptions) error {
 		go func() { ended <- watched.server.Serve(watched.listener) }()
 	}
 	streams, endStreams := context.WithCancel(ctx)
-	quiet := make(chan struct{})
-	go func() { defer close(quiet); p.tools.Run(streams) }()
+	quiet := p.beside(streams)
 	settled := make(chan struct{})
 	settling, endSettling := context.WithCancel(context.WithoutCancel(ctx))
 	go func() { defer close(settled); p.port.Run(settling) }()
@@ -113,13 +114,22 @@ func up(ctx context.Context, o cli.UpOptions) error {
 		err = p.store.Fenced()
 	}
 	endStreams()
-	<-quiet
+	quiet()
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
 	err = errors.Join(err, webServer.Shutdown(drain), localServer.Shutdown(drain), watched.close())
 	endSettling()
 	<-settled
 	return err
+}
+
+// beside runs what goes on beside the doors until ctx ends; wait returns when all of it
+// has ended.
+func (p *parts) beside(ctx context.Context) (wait func()) {
+	var all sync.WaitGroup
+	all.Go(func() { p.tools.Run(ctx) })
+	all.Go(func() { upkeep.Run(ctx, p.store.Sweep, p.log) })
+	return all.Wait
 }
 
 // notListening gives the reasons that a person can mend an exit code of their own.

@@ -27,6 +27,7 @@ var scans = map[string]string{
 	"witness.allChains":         "Verify walks everything",
 	"witness.countEntries":      "Verify walks everything",
 	"journal.leftBehind":        "once at start, an index that holds unresolved rows only",
+	"retention.everyOwner":      "a row for each owner, once a sweep",
 	"ledger.lastTimes":          "once at start, an index that holds unresolved rows only",
 	"ledger.newestChain":        "once at start, the last row of the key",
 	"ledger.endEpochs":          "once at start, a row for each process that ever was",
@@ -35,7 +36,7 @@ var scans = map[string]string{
 // Every statement of the store's packages is planned on the finished schema, so
 // that a look-up costs the same in a journal of any length.
 func TestNoStatementScans(t *testing.T) {
-	texts := statements(t, "ledger", "tally", "record", "journal", "holdings", "witness")
+	texts := statements(t, "ledger", "tally", "record", "journal", "holdings", "witness", "retention")
 	if len(texts) < 60 {
 		t.Fatalf("only %d statements were found", len(texts))
 	}

@@ -13,7 +13,7 @@
 // The folder holds steward.db and the file node with the identity that rows and
 // chains carry and with the end of the trail, which an older database does not have.
 // They are copied and put back together. keys/root holds the key that seals what
-// entries are configured with; a copy of the folder without it tells none of that. One process opens it at a time. A Store is safe for concurrent
+// entries are configured with and what calls gave; a copy of the folder without it tells none of that. One process opens it at a time. A Store is safe for concurrent
 // use.
 package store
 
@@ -30,6 +30,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/store/journal"
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
+	"github.com/stewardhost/steward/internal/adapters/store/retention"
 	"github.com/stewardhost/steward/internal/adapters/store/witness"
 	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -83,6 +84,7 @@ type Store struct {
 	*holdings.Holdings
 	*journal.Journal
 	*witness.Witness
+	*retention.Retention
 	ledger *ledger.Ledger
 	dir    string
 }
@@ -108,8 +110,8 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	memory := record.NewMemory()
-	return &Store{holdings.New(l, memory, v), journal.New(l, memory, opt.Ceiling), witness.New(l), l, dir}, nil
+	memory := record.NewMemory(v)
+	return &Store{holdings.New(l, memory, v), journal.New(l, memory, opt.Ceiling), witness.New(l, memory), retention.New(l, memory), l, dir}, nil
 }
 
 // openVault makes the root key for a folder that has no node yet, and wants the
@@ -164,4 +166,13 @@ func (s *Store) Sizes() (database, log int64) {
 
 // Close writes what the trail still waits for and closes the database. The error
 // says if any of it could not be written.
-func (s *Store) Close() error { return s.ledger.Close() }
+func (s *Store) Close() error {
+	if s.Fenced() == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), noteWait)
+		defer cancel()
+		_ = s.Note(ctx) // what is not noted keeps results a little longer
+	}
+	return s.ledger.Close()
+}
+
+const noteWait = 5 * time.Second

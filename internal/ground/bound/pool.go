@@ -49,6 +49,8 @@ var (
 	StderrBytes       = Row{"child_stderr_bytes", 64 << 10, Bytes, fault.TooLarge, "ours: enough of a child's last words", "means/childprocess"}
 	TxAhead           = Row{"tx_ahead_s", 5 * 60, Seconds, fault.TxExpired, "pool page 5", "domain/pool/authority"}
 	TxBack            = Row{"tx_back_s", 24 * 3600, Seconds, fault.TxExpired, "pool page 5", "domain/pool/authority"}
+	ResultsKept       = Row{"results_kept_s", 7 * 24 * 3600, Seconds, fault.TxExpired, "pool page 6; of the time that hosts ran", "adapters/store/retention"}
+	CallsKept         = Row{"calls_kept_s", 90 * 24 * 3600, Seconds, fault.TxExpired, "pool page 6; of the time that hosts ran", "adapters/store/retention"}
 	RepeatGuard       = Row{"repeat_guard_s", 10 * 60, Seconds, fault.Conflict, "pool page 6", "domain/pool/authority"}
 	ConfirmationLife  = Row{"confirmation_s", 5 * 60, Seconds, fault.ConfirmationRequired, "pool page 3", "domain/pool/authority"}
 	AppConfirmations  = Row{"open_confirmations_per_app", 8, Count, fault.RateLimited, "ours: no app may use up the owner's questions", "domain/pool/authority"}
@@ -85,7 +87,7 @@ var poolRows = []Row{
 	SchemaEnum, TitleBytes, DescriptionBytes, LabelBytes, CallDeadline, CallGrace, StartDeadline, StopGrace,
 	UpstreamLineBytes, RelistPause, RelistEvery, ListingTools, ListingPages, ListingBytes, ListingDepth, ListingNodes, ToolBytes, StderrBytes,
 	TxAhead, TxBack,
-	RepeatGuard, ConfirmationLife, AppConfirmations, OpenConfirmations, QuestionLife, ResourcePerMinute, ResourceAtOnce, AccountAtOnce, BudgetMost, ItemKeyBytes, ItemValueBytes, PageRows,
+	ResultsKept, CallsKept, RepeatGuard, ConfirmationLife, AppConfirmations, OpenConfirmations, QuestionLife, ResourcePerMinute, ResourceAtOnce, AccountAtOnce, BudgetMost, ItemKeyBytes, ItemValueBytes, PageRows,
 	HTTPConnections, HTTPHeaderBytes, HTTPHeader, HTTPRequest, HTTPIdle, HTTPWrite,
 	MCPApps, MCPSessions, MCPStreams, MCPHeld, MCPCalls, MCPListTools, MCPListBytes, MCPSessionIdle, MCPRecheck, MCPWrite,
 }

@@ -17,6 +17,7 @@ const (
 	Definition   Domain = "stw definition v1"   // a tool as its upstream lists it, canonical JSON
 	Audit        Domain = "stw audit v1"        // one link of the audit chain
 	Outcome      Domain = "stw outcome v1"      // everything that a settled journal row tells
+	Result       Domain = "stw result v1"       // the result of a call, as it was recorded
 	ToolName     Domain = "stw tool name v1"    // the suffix of a tool's name on the MCP face
 	Source       Domain = "stw source v1"       // tenant, name and publisher of a capsule, joined
 	Build        Domain = "stw build v1"        // what a capsule runs, as it was installed
@@ -26,7 +27,7 @@ const (
 
 var domains = []Domain{
 	Contract, Method, Binding, Descriptor, Presentation, Request, Input, Consent, Definition, Audit,
-	Outcome, ToolName, Source, Build, Resources, Endpoint,
+	Outcome, Result, ToolName, Source, Build, Resources, Endpoint,
 }
 
 // Domains returns every domain, in the order of the constants. The caller owns

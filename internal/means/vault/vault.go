@@ -8,7 +8,8 @@
 // nothing. Values are sealed with AES-256-GCM under a key derived from the root
 // for the table. A Vault is immutable and safe for concurrent use.
 //
-// It does not hide how long a value is, nor that two values changed.
+// It does not hide how long a value is, nor that two values changed. A table takes
+// 2^32 values under one root before two nonces may be the same by chance.
 package vault
 
 import (
@@ -23,6 +24,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -162,7 +164,12 @@ func shut(at Place, err error) error {
 
 // bound ties a value to its place, so that no two places look alike.
 func bound(at Place) []byte {
-	return fmt.Appendf(nil, "%d:%s,%d:%s,%d:%s,%d", len(at.Table), at.Table, len(at.Row), at.Row, len(at.Column), at.Column, keyVersion)
+	out := make([]byte, 0, len(at.Table)+len(at.Row)+len(at.Column)+32)
+	for _, part := range []string{at.Table, at.Row, at.Column} {
+		out = strconv.AppendInt(out, int64(len(part)), 10)
+		out = append(append(append(out, ':'), part...), ',')
+	}
+	return strconv.AppendInt(out, keyVersion, 10)
 }
 
 // cipher derives a table's key once. Its steps fail only for sizes, which are

@@ -132,12 +132,12 @@ func (j *Journal) finish(tx *ledger.Tx, ch decided, end done) (invocation.Row, e
 		return row, err
 	}
 	if !ch.Taken {
-		return row, record.AddInvocation(tx.Tx, ch.number, ch.admitted(), row, told)
+		return row, j.memory.AddInvocation(tx.Tx, ch.number, ch.admitted(), row, told)
 	}
 	if err := record.RetakeInvocation(tx.Tx, ch.admitted(), ch.Row); err != nil {
 		return row, err
 	}
-	return row, record.SettleInvocation(tx.Tx, row, told)
+	return row, j.memory.SettleInvocation(tx.Tx, row, told)
 }
 
 var argsLimits = strictjson.Limits{Bytes: bound.RequestBytes, Depth: bound.RequestDepth, Nodes: bound.RequestNodes}

@@ -106,6 +106,11 @@ func (j *Journal) Invocation(ctx context.Context, owner id.Owner, ref string) (v
 	err := j.ledger.Read(ctx, func(tx *ledger.Tx) error {
 		rows, err := tx.Query(query, owner.String(), key)
 		list, err = sqldb.Collect(rows, err, scanCall)
+		for i := range list {
+			if err == nil {
+				err = j.memory.Unseal(&list[i].Row)
+			}
+		}
 		return err
 	})
 	switch {
@@ -123,7 +128,7 @@ func (j *Journal) Invocation(ctx context.Context, owner id.Owner, ref string) (v
 func (j *Journal) Reconcile(ctx context.Context, owner id.Owner, which id.Invocation, say authority.Statement) (invocation.Row, error) {
 	var row invocation.Row
 	err := j.ledger.Write(ctx, func(tx *ledger.Tx) error {
-		before, err := record.InvocationByID(tx.Tx, owner, which)
+		before, err := j.memory.InvocationByID(tx.Tx, owner, which)
 		if err != nil {
 			return err
 		}

@@ -112,10 +112,10 @@ func (j *Journal) facts(tx *ledger.Tx, c authority.Call) (f authority.CallFacts,
 	f = authority.CallFacts{Standing: s.Standing, Restored: j.ledger.Restored()}
 	at = placeOf(c, s)
 	if err == nil && s.Known {
-		f.Row, err = record.InvocationByTx(tx.Tx, c.Caller.Owner, c.Caller.Client, c.Tx)
+		f.Row, err = j.memory.InvocationByTx(tx.Tx, c.Caller.Owner, c.Caller.Client, c.Tx)
 	}
 	if err == nil && s.InDoubt {
-		f.Held, err = record.OneInvocation(tx.Tx, newestDoubt, c.Caller.Owner.String(), c.Caller.Client.String(), c.Input.String())
+		f.Held, err = j.memory.OneInvocation(tx.Tx, newestDoubt, c.Caller.Owner.String(), c.Caller.Client.String(), c.Input.String())
 	}
 	if err == nil && counts(f) {
 		f.Need = j.need(s)

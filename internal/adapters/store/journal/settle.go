@@ -53,5 +53,5 @@ func (j *Journal) settle(tx *ledger.Tx, kind audit.Kind, row invocation.Row, wit
 	if err != nil {
 		return err
 	}
-	return record.SettleInvocation(tx.Tx, row, told)
+	return j.memory.SettleInvocation(tx.Tx, row, told)
 }

@@ -36,6 +36,7 @@ type Ledger struct {
 	clock   *clock
 	trail   *trail
 	notices *notices
+	born    time.Duration // by the clock that nobody sets
 
 	denials  atomic.Int64 // refused attempts that the trail has or will have
 	restored time.Time    // set before the ledger is shared
@@ -47,7 +48,7 @@ const (
 	newestChain = "SELECT n.chain, n.started_at FROM nodes n ORDER BY n.chain DESC LIMIT 1"
 	lastEpoch   = "SELECT n.chain, n.epoch FROM nodes n WHERE n.node = $1 ORDER BY n.epoch DESC LIMIT 1"
 	endEpochs   = "UPDATE nodes SET ended_at = $1 WHERE ended_at = 0"
-	beginEpoch  = "INSERT INTO nodes (chain, node, epoch, started_at, ended_at, restored_at) VALUES ($1, $2, $3, $4, 0, 0)"
+	beginEpoch  = "INSERT INTO nodes (chain, node, epoch, started_at, ended_at, restored_at, lived) VALUES ($1, $2, $3, $4, 0, 0, 0)"
 	tryOut      = "UPDATE nodes SET ended_at = 0 WHERE node = $1 AND epoch = $2"
 	lastRestore = "SELECT COALESCE(MAX(n.restored_at), 0) FROM nodes n"
 	setRestored = "UPDATE nodes SET restored_at = $3 WHERE node = $1 AND epoch = $2"
@@ -70,7 +71,7 @@ func Begin(ctx context.Context, db *sqldb.DB, path string, wall func() time.Time
 	if node.IsZero() {
 		node = id.New[id.Node]()
 	}
-	l := &Ledger{db: db, node: node, clock: &clock{wall: wall, passed: passed}, identity: file}
+	l := &Ledger{db: db, node: node, clock: &clock{wall: wall, passed: passed}, identity: file, born: passed()}
 	l.trail = &trail{node: node}
 	err = l.Write(ctx, func(tx *Tx) error {
 		newest, err := lastMoment(tx)
@@ -163,6 +164,12 @@ func (tx *Tx) SetRestored(detail string) error {
 	_, err := tx.Audit(audit.Entry{Kind: audit.Restored, Subject: l.node.String(), Detail: detail})
 	return err
 }
+
+// Chain numbers this process's chain of the trail, above those of all before it.
+func (l *Ledger) Chain() int64 { return l.trail.chain }
+
+// Lived is how long this process has had the store, by a clock that nobody sets.
+func (l *Ledger) Lived() time.Duration { return l.clock.passed() - l.born }
 
 // DB gives the database, for its counts and its fence.
 func (l *Ledger) DB() *sqldb.DB { return l.db }

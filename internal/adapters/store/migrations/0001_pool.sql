@@ -4,7 +4,8 @@
 
 -- One row for each process that had the store open. Its chain numbers the rows of
 -- its audit trail: entry = chain * 2^40 + seq. Restored_at is set where the process
--- was the one that restored the store.
+-- was the one that restored the store. Lived is for how many milliseconds it ran, by a
+-- clock that nobody sets.
 CREATE TABLE nodes (
   chain BIGINT NOT NULL,
   node TEXT NOT NULL,
@@ -12,7 +13,15 @@ CREATE TABLE nodes (
   started_at BIGINT NOT NULL,
   ended_at BIGINT NOT NULL,
   restored_at BIGINT NOT NULL,
+  lived BIGINT NOT NULL,
   PRIMARY KEY (chain)
+);
+
+-- How far the audit trail was when all processes together had lived so long.
+CREATE TABLE marks (
+  lived BIGINT NOT NULL,
+  entry BIGINT NOT NULL,
+  PRIMARY KEY (lived)
 );
 CREATE UNIQUE INDEX nodes_by_epoch ON nodes (node, epoch);
 
@@ -28,6 +37,15 @@ CREATE TABLE owners (
 );
 CREATE UNIQUE INDEX owners_by_name ON owners (name);
 CREATE UNIQUE INDEX owners_by_number ON owners (number);
+
+-- How far the owner's calls were looked at for results, and for rows, that have been
+-- kept long enough.
+CREATE TABLE sweeps (
+  owner TEXT NOT NULL,
+  results BIGINT NOT NULL,
+  calls BIGINT NOT NULL,
+  PRIMARY KEY (owner)
+);
 
 CREATE TABLE clients (
   owner TEXT NOT NULL,
@@ -200,6 +218,7 @@ CREATE INDEX confirmations_newest ON confirmations (owner, asked_at, confirmatio
 -- A call's number orders the calls of an owner: number = owner's number * 2^40 + n.
 -- Told is the entry of the audit trail that has the row's outcome. Admitted is the
 -- resource's number * 2^44 + reserved_at, 0 for a call of which no minute is counted.
+-- Result is sealed; removed is the digest of one that is no longer kept.
 CREATE TABLE invocations (
   number BIGINT NOT NULL,
   owner TEXT NOT NULL,
@@ -227,6 +246,7 @@ CREATE TABLE invocations (
   reason TEXT NOT NULL,
   effects TEXT NOT NULL,
   result BYTEA,
+  removed TEXT NOT NULL,
   version TEXT NOT NULL,
   detail TEXT NOT NULL,
   reconciled_by TEXT NOT NULL,
@@ -240,6 +260,8 @@ CREATE UNIQUE INDEX invocations_by_id ON invocations (owner, invocation);
 CREATE INDEX invocations_open ON invocations (owner, deadline_at) WHERE state IN ('reserved', 'dispatching');
 CREATE INDEX invocations_admitted ON invocations (admitted) WHERE admitted > 0;
 CREATE INDEX invocations_in_doubt ON invocations (owner, client, input) WHERE state = 'indeterminate';
+
+CREATE INDEX invocations_moved ON invocations (told) WHERE (reconciled_at > 0 OR attempt > 1);
 
 CREATE TABLE audit (
   entry BIGINT NOT NULL,
@@ -257,6 +279,9 @@ CREATE TABLE audit (
   hash TEXT NOT NULL,
   PRIMARY KEY (entry)
 );
+
+CREATE INDEX audit_swept ON audit (subject, entry) WHERE kind = 'swept';
+CREATE INDEX audit_reconciled ON audit (owner, subject, entry) WHERE kind = 'reconciled';
 
 -- Keys and values are bytes, so that keys have one order everywhere and a text may
 -- hold every character that JSON can.

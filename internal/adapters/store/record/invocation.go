@@ -7,12 +7,13 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/sqldb"
+	"github.com/stewardhost/steward/internal/means/vault"
 )
 
 // InvocationColumns are those of ScanInvocation, of the table named i.
 const InvocationColumns = "i.invocation, i.owner, i.client, i.tx, i.resource, i.contract, i.method, i.request, i.input, i.grant_id, " +
 	"i.revision, i.classes, i.state, i.node, i.epoch, i.attempt, i.reserved_at, i.dispatched_at, i.deadline_at, i.settled_at, " +
-	"i.code, i.message, i.reason, i.effects, i.result, i.version, i.detail, i.reconciled_by, i.reconciled_at"
+	"i.code, i.message, i.reason, i.effects, i.result, i.removed, i.version, i.detail, i.reconciled_by, i.reconciled_at"
 
 const (
 	invocationByTx = "SELECT " + InvocationColumns + " FROM invocations i WHERE i.owner = $1 AND i.client = $2 AND i.tx = $3"
@@ -21,12 +22,12 @@ const (
 	// A row without an outcome, and one that has it from the start.
 	reserveInvocation = "INSERT INTO invocations (number, owner, client, tx, invocation, resource, contract, method, request, input, grant_id, " +
 		"revision, classes, state, node, epoch, attempt, reserved_at, dispatched_at, deadline_at, effects, settled_at, " +
-		"code, message, reason, result, version, detail, reconciled_by, reconciled_at, told, admitted) VALUES (" +
-		"$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, 0, '', '', '', NULL, '', '', '', 0, 0, $22)"
+		"code, message, reason, result, version, detail, reconciled_by, reconciled_at, told, admitted, removed) VALUES (" +
+		"$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, 0, '', '', '', NULL, '', '', '', 0, 0, $22, '')"
 	addInvocation = "INSERT INTO invocations (number, owner, client, tx, invocation, resource, contract, method, request, input, grant_id, " +
 		"revision, classes, state, node, epoch, attempt, reserved_at, dispatched_at, deadline_at, effects, settled_at, " +
-		"code, message, reason, result, version, detail, reconciled_by, reconciled_at, told, admitted) VALUES (" +
-		"$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $23, $24, $25, $26, $27, $28, $29, '', 0, $30, $22)"
+		"code, message, reason, result, version, detail, reconciled_by, reconciled_at, told, admitted, removed) VALUES (" +
+		"$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $23, $24, $25, $26, $27, $28, $29, '', 0, $30, $22, '')"
 
 	// The next take-up of a row that was not dispatched.
 	retakeInvocation = "UPDATE invocations SET resource = $4, contract = $5, method = $6, request = $7, input = $8, grant_id = $9, " +
@@ -46,7 +47,7 @@ func invocationFields(r *invocation.Row, text func(encoding.TextUnmarshaler) sql
 		Word(&r.Target.Method), text(&r.Request), text(&r.Input), text(&r.Grant), text(&r.Revision), text(&r.Classes), Word(&r.State),
 		text(&r.Node), Number(&r.Epoch), Number(&r.Attempt), Moment(&r.ReservedAt), Moment(&r.DispatchedAt), Moment(&r.DeadlineAt),
 		Moment(&r.SettledAt), Word(&r.Outcome.Code), Word(&r.Outcome.Text), Word(&r.Outcome.Reason), Word(&r.Outcome.Effects),
-		&r.Outcome.Result, Word(&r.Outcome.Version), Word(&r.Outcome.Detail), Word(&r.Reconciled.By), Moment(&r.Reconciled.At)}
+		&r.Outcome.Result, text(&r.Outcome.Removed), Word(&r.Outcome.Version), Word(&r.Outcome.Detail), Word(&r.Reconciled.By), Moment(&r.Reconciled.At)}
 }
 
 // openColumns are those by which a row is known to be the one that this process
@@ -59,7 +60,8 @@ func openFields(r *invocation.Row) []any {
 		Moment(&r.DeadlineAt)}
 }
 
-// ScanInvocation reads a row of InvocationColumns; more destinations follow it.
+// ScanInvocation reads a row of InvocationColumns; more destinations follow it. Its
+// result is sealed until Open.
 func ScanInvocation(rows *sql.Rows, more ...any) (r invocation.Row, err error) {
 	err = rows.Scan(append(invocationFields(&r, Text), more...)...)
 	return r, err
@@ -73,24 +75,42 @@ func ScanClaimedInvocation(rows *sql.Rows, more ...any) (r invocation.Row, err e
 }
 
 // InvocationByTx reads the row of a client's tx, nil if there is none.
-func InvocationByTx(tx *sqldb.Tx, owner id.Owner, client id.Client, which id.Tx) (*invocation.Row, error) {
-	return OneInvocation(tx, invocationByTx, owner.String(), client.String(), which.String())
+func (m *Memory) InvocationByTx(tx *sqldb.Tx, owner id.Owner, client id.Client, which id.Tx) (*invocation.Row, error) {
+	return m.OneInvocation(tx, invocationByTx, owner.String(), client.String(), which.String())
 }
 
 // InvocationByID reads a row of the owner's, nil if there is none.
-func InvocationByID(tx *sqldb.Tx, owner id.Owner, which id.Invocation) (*invocation.Row, error) {
-	return OneInvocation(tx, invocationByID, owner.String(), which.String())
+func (m *Memory) InvocationByID(tx *sqldb.Tx, owner id.Owner, which id.Invocation) (*invocation.Row, error) {
+	return m.OneInvocation(tx, invocationByID, owner.String(), which.String())
 }
 
 // OneInvocation reads the at most one row of InvocationColumns that a query gives,
 // nil if there is none.
-func OneInvocation(tx *sqldb.Tx, query string, args ...any) (*invocation.Row, error) {
+func (m *Memory) OneInvocation(tx *sqldb.Tx, query string, args ...any) (*invocation.Row, error) {
 	var r invocation.Row
 	found, err := tx.One(query, args, invocationFields(&r, Text)...)
 	if err != nil || !found {
 		return nil, err
 	}
-	return &r, nil
+	return &r, m.Unseal(&r)
+}
+
+// resultOf is where a call's result lies.
+func resultOf(r *invocation.Row) vault.Place {
+	return vault.Place{Table: "invocations", Row: r.Owner.String() + " " + r.ID.String(), Column: "result"}
+}
+
+// Unseal opens the result of a row that was read; Unavailable where it was changed or
+// is another row's (threats, A76).
+func (m *Memory) Unseal(r *invocation.Row) (err error) {
+	if len(r.Outcome.Result) > 0 {
+		r.Outcome.Result, err = m.vault.Open(resultOf(r), r.Outcome.Result)
+	}
+	return err
+}
+
+func (m *Memory) sealed(r *invocation.Row) []byte {
+	return m.vault.Seal(resultOf(r), r.Outcome.Result)
 }
 
 // ReserveInvocation writes a new row without an outcome, under its number. How its
@@ -101,9 +121,9 @@ func ReserveInvocation(tx *sqldb.Tx, number, admitted int64, r invocation.Row) e
 
 // AddInvocation writes a new row with its outcome. Told is the entry of the trail
 // that has the outcome.
-func AddInvocation(tx *sqldb.Tx, number, admitted int64, r invocation.Row, told int64) error {
+func (m *Memory) AddInvocation(tx *sqldb.Tx, number, admitted int64, r invocation.Row, told int64) error {
 	o := r.Outcome
-	return one(tx.Exec(addInvocation, append(reservedArgs(number, admitted, r), Millis(r.SettledAt), string(o.Code), o.Text, o.Reason, o.Result,
+	return one(tx.Exec(addInvocation, append(reservedArgs(number, admitted, r), Millis(r.SettledAt), string(o.Code), o.Text, o.Reason, m.sealed(&r),
 		o.Version, o.Detail, told)...))
 }
 
@@ -129,9 +149,9 @@ func MarkInvocation(tx *sqldb.Tx, r invocation.Row) error {
 
 // SettleInvocation writes an outcome, or how a doubt ended, and the entry of the
 // trail that has it.
-func SettleInvocation(tx *sqldb.Tx, r invocation.Row, told int64) error {
+func (m *Memory) SettleInvocation(tx *sqldb.Tx, r invocation.Row, told int64) error {
 	o := r.Outcome
 	return one(tx.Exec(settleInvocation, r.Owner.String(), r.Client.String(), r.Tx.String(), string(r.State), Millis(r.DispatchedAt),
-		Millis(r.SettledAt), string(o.Code), o.Text, o.Reason, string(o.Effects), o.Result, o.Version, o.Detail, r.Reconciled.By,
+		Millis(r.SettledAt), string(o.Code), o.Text, o.Reason, string(o.Effects), m.sealed(&r), o.Version, o.Detail, r.Reconciled.By,
 		Millis(r.Reconciled.At), told))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/sqldb"
+	"github.com/stewardhost/steward/internal/means/vault"
 )
 
 // Memory remembers what calls read again and again, and is never older than the
@@ -22,6 +23,8 @@ import (
 // remembers what cannot change before their outcome. One lock guards it; nothing is read or
 // decoded under the lock. What it gives out is shared and must not be changed.
 type Memory struct {
+	vault *vault.Vault // seals results
+
 	mu          sync.Mutex
 	definitions map[grant.Pin]decoded
 	size        int
@@ -55,9 +58,9 @@ const (
 	openMax        = 4096
 )
 
-// NewMemory returns an empty memory.
-func NewMemory() *Memory {
-	return &Memory{definitions: map[grant.Pin]decoded{}, rights: map[rightsKey]*rights{}, open: map[openKey]*invocation.Row{}}
+// NewMemory returns an empty memory; the vault seals results.
+func NewMemory(v *vault.Vault) *Memory {
+	return &Memory{vault: v, definitions: map[grant.Pin]decoded{}, rights: map[rightsKey]*rights{}, open: map[openKey]*invocation.Row{}}
 }
 
 const definitionOf = "SELECT m.definition, m.binding FROM methods m WHERE m.owner = $1 AND m.resource = $2 AND m.contract = $3 AND m.method = $4"

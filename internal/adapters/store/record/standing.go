@@ -167,7 +167,7 @@ func (m *Memory) AttemptStanding(tx *sqldb.Tx, c authority.Caller, which id.Tx, 
 	case row.State.Unresolved() && m.opened(&row):
 		whole, target = &row, row.Target
 	default:
-		if whole, err = InvocationByTx(tx, c.Owner, c.Client, which); err != nil || whole == nil {
+		if whole, err = m.InvocationByTx(tx, c.Owner, c.Client, which); err != nil || whole == nil {
 			return nil, authority.Standing{}, err
 		}
 		target = whole.Target

@@ -37,3 +37,9 @@ func Pinned(e audit.Entry) (digest.Digest, bool) {
 	}
 	return sum, true
 }
+
+// What a sweep takes, as the trail names it.
+const (
+	SweptResults = "results"
+	SweptCalls   = "calls"
+)

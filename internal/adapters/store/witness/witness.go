@@ -9,6 +9,7 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
@@ -27,7 +28,7 @@ const (
 	entriesAfter = "SELECT " + record.EntryColumns + ", e.entry FROM audit e WHERE e.entry > $1 AND e.entry < $2 ORDER BY e.entry LIMIT $3"
 	entryAt      = "SELECT " + record.EntryColumns + " FROM audit e WHERE e.entry = $1"
 
-	callsAfter = "SELECT " + record.InvocationColumns + ", i.told, i.number FROM invocations i WHERE i.number > $1 ORDER BY i.number LIMIT $2"
+	callsAfter = "SELECT " + record.InvocationColumns + ", i.told, i.removed, i.number FROM invocations i WHERE i.number > $1 ORDER BY i.number LIMIT $2"
 	shownOf    = "SELECT c.shown FROM consents c WHERE c.owner = $1 AND c.consent = $2"
 	toldOf     = "SELECT i.told FROM invocations i WHERE i.owner = $1 AND i.invocation = $2"
 
@@ -36,11 +37,50 @@ const (
 	mismatchesMax = 1000 // a journal that differs more than this is lost anyway
 )
 
+// swept is up to which entry of the trail the outcomes of calls may have lost their
+// result, or their row.
+type swept struct{ results, calls int64 }
+
+const (
+	newestSweep = "SELECT e.detail FROM audit e WHERE e.kind = 'swept' AND e.subject = $1 ORDER BY e.entry DESC LIMIT 1"
+	ended       = "SELECT e.entry FROM audit e WHERE e.kind = 'reconciled' AND e.owner = $1 AND e.subject = $2 AND e.entry > $3 AND e.entry <= $4 " +
+		"ORDER BY e.entry LIMIT 1"
+)
+
+// sweeps reads how far sweeps came. What they say is in rows of the trail that are
+// checked with all others.
+func (w *walk) sweeps(tx *sqldb.Tx) error {
+	for subject, into := range map[string]*int64{record.SweptResults: &w.swept.results, record.SweptCalls: &w.swept.calls} {
+		var detail string
+		if _, err := tx.One(newestSweep, []any{subject}, record.Word(&detail)); err != nil {
+			return err
+		}
+		*into, _ = strconv.ParseInt(strings.TrimPrefix(detail, "through "), 10, 64) // unreadable is not swept
+	}
+	return nil
+}
+
+// missing reports whether a call of which the trail has an outcome may have no row any
+// more: a sweep came as far, and the call was over.
+func (w *walk) missing(tx *sqldb.Tx, e audit.Entry, number int64) (bool, error) {
+	if number > w.swept.calls {
+		return false, nil
+	}
+	if !strings.HasPrefix(e.Detail, string(invocation.Indeterminate)+" ") {
+		return true, nil
+	}
+	var at int64
+	return tx.One(ended, []any{e.Owner.String(), e.Subject, number, w.swept.calls}, &at)
+}
+
 // Witness has the verb.
-type Witness struct{ ledger *ledger.Ledger }
+type Witness struct {
+	ledger *ledger.Ledger
+	memory *record.Memory // opens results
+}
 
 // New returns the verb over a ledger.
-func New(l *ledger.Ledger) *Witness { return &Witness{l} }
+func New(l *ledger.Ledger, m *record.Memory) *Witness { return &Witness{l, m} }
 
 // Verify holds the whole trail against its chains, and the journal and the records
 // of consent against the trail: the newest row about a call pins what the call's row
@@ -53,8 +93,11 @@ func (w *Witness) Verify(ctx context.Context, progress func(done, total int64)) 
 	if progress == nil {
 		progress = func(_, _ int64) {}
 	}
-	look := &walk{head: w.ledger.Confirmed(), progress: progress, named: map[string]bool{}}
+	look := &walk{memory: w.memory, head: w.ledger.Confirmed(), progress: progress, named: map[string]bool{}}
 	err := w.ledger.Read(ctx, func(tx *ledger.Tx) error {
+		if err := look.sweeps(tx.Tx); err != nil {
+			return err
+		}
 		if err := look.trail(tx.Tx); err != nil {
 			return err
 		}
@@ -65,6 +108,8 @@ func (w *Witness) Verify(ctx context.Context, progress func(done, total int64)) 
 
 // walk is one verification.
 type walk struct {
+	memory   *record.Memory
+	swept    swept
 	head     audit.Entry // durable before the snapshot, so the snapshot must hold it
 	seen     bool        // it does
 	total    int64       // rows of the trail
@@ -153,7 +198,11 @@ func (w *walk) entry(tx *sqldb.Tx, e audit.Entry, number int64) error {
 	}
 	var told int64
 	found, err := tx.One(toldOf, []any{e.Owner.String(), e.Subject}, &told)
-	if err == nil && (!found || told < number) {
+	fits := told >= number
+	if err == nil && !found {
+		fits, err = w.missing(tx, e, number)
+	}
+	if err == nil && !fits {
 		w.mismatch(e.Subject)
 	}
 	return err
@@ -180,8 +229,9 @@ func (w *walk) consent(tx *sqldb.Tx, e audit.Entry) error {
 
 // told is a call with the number of the row that pins it.
 type told struct {
-	row   invocation.Row
-	entry int64
+	row     invocation.Row
+	entry   int64
+	removed string // as it stands there
 }
 
 // journal holds every row with an outcome against the row of the trail that it
@@ -192,7 +242,7 @@ func (w *walk) journal(tx *sqldb.Tx) error {
 	for {
 		rows, err := tx.Query(callsAfter, last, callsAtOnce)
 		list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (t told, err error) {
-			t.row, err = record.ScanClaimedInvocation(rows, &t.entry, &last)
+			t.row, err = record.ScanClaimedInvocation(rows, &t.entry, &t.removed, &last)
 			return t, err
 		})
 		if err != nil || len(list) == 0 {
@@ -204,6 +254,10 @@ func (w *walk) journal(tx *sqldb.Tx) error {
 			} else if t.entry == 0 {
 				continue // it has no outcome, and never had one
 			}
+			if w.memory.Unseal(&t.row) != nil || !w.gone(t) {
+				w.mismatch(t.row.ID.String())
+				continue
+			}
 			holds, err := pins(tx, t)
 			if err != nil {
 				return err
@@ -213,6 +267,15 @@ func (w *walk) journal(tx *sqldb.Tx) error {
 			}
 		}
 	}
+}
+
+// gone reports whether what a row says of a result that is no longer there is so: there
+// is none, and a sweep that the trail tells of came as far as the row.
+func (w *walk) gone(t told) bool {
+	if t.removed == "" {
+		return true
+	}
+	return t.removed == t.row.Outcome.Removed.String() && t.row.Outcome.Result == nil && t.entry <= w.swept.results
 }
 
 // pins reports whether the row of the trail that a call names pins the call as it

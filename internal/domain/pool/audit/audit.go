@@ -34,6 +34,7 @@ const (
 	AppRemoved  Kind = "app_removed" //
 	Imported    Kind = "imported"    // an upstream was listed into the pool
 	Drifted     Kind = "drifted"     // an upstream changed what was approved
+	Swept       Kind = "swept"       // results or rows of calls were kept long enough and taken out
 	Interrupted Kind = "interrupted" // a dead process left a call in doubt
 	Restored    Kind = "restored"    // the store is a copy of an older time; what was allowed there is not any more
 )

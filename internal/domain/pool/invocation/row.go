@@ -42,6 +42,7 @@ type Outcome struct {
 	Result  []byte         // raw JSON, may be nil
 	Version string         // of the item that a built-in changed, else empty
 	Detail  string         // for the owner's eyes: what the adapter saw
+	Removed digest.Digest  // of a result that was kept long enough and is gone
 }
 
 // Reconciliation is how a doubt ended.
@@ -113,6 +114,12 @@ func (r Row) Answer() Answer {
 	if !r.SettledAt.IsZero() && !r.DispatchedAt.IsZero() {
 		a.Millis = r.SettledAt.Sub(r.DispatchedAt).Milliseconds()
 	}
+	if !r.Outcome.Removed.IsZero() {
+		a.Status = Error
+		a.Fault = fault.New(fault.TxExpired, "the call is over and was not executed again; its result is no longer kept").
+			With("settled", true).With("state", string(r.State))
+		return a
+	}
 	switch r.State {
 	case Reserved, Dispatching:
 		a.Status, a.Effects = Underway, effect.None
@@ -171,6 +178,21 @@ func stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
+// sum is the digest of the result, which outlives it; zero where there was none.
+func (o Outcome) sum() digest.Digest {
+	if !o.Removed.IsZero() || len(o.Result) == 0 {
+		return o.Removed
+	}
+	return digest.Of(digest.Result, o.Result)
+}
+
+// Forget takes the result out of a settled row and keeps what pins it. A row that has
+// none stays as it is (pool page, section 6).
+func (r Row) Forget() Row {
+	r.Outcome.Removed, r.Outcome.Result = r.Outcome.sum(), nil
+	return r
+}
+
 // Digest pins everything of a settled row, all of which an answer or the owner is
 // told, so that the audit trail can tell when any of it was edited.
 func (r Row) Digest() digest.Digest {
@@ -178,6 +200,6 @@ func (r Row) Digest() digest.Digest {
 		r.ID.String(), r.Owner.String(), r.Client.String(), r.Tx.String(), r.Target.Resource.String(), r.Target.Contract,
 		r.Target.Method, r.Request.String(), r.Input.String(), r.Grant.String(), r.Revision.String(), r.Classes.String(), string(r.State),
 		r.Node.String(), stamp(r.ReservedAt), stamp(r.DispatchedAt), stamp(r.DeadlineAt), stamp(r.SettledAt),
-		string(r.Outcome.Code), r.Outcome.Text, r.Outcome.Reason, string(r.Outcome.Effects), string(r.Outcome.Result), r.Outcome.Version,
+		string(r.Outcome.Code), r.Outcome.Text, r.Outcome.Reason, string(r.Outcome.Effects), r.Outcome.sum().String(), r.Outcome.Version,
 		r.Outcome.Detail, r.Reconciled.By, stamp(r.Reconciled.At)).Int(r.Epoch).Int(r.Attempt).Sum(digest.Outcome)
 }

@@ -145,6 +145,12 @@ type Verification struct {
 	Mismatches  []string // ids of settled rows and consents that differ from their audit rows
 }
 
+// Swept counts what a sweep took out of the journal.
+type Swept struct {
+	Results int
+	Calls   int
+}
+
 // Recovery counts the rows of dead processes that were classified at start.
 type Recovery struct {
 	NotDispatched int
