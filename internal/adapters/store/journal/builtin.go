@@ -89,6 +89,7 @@ func (j *Journal) RunBuiltin(ctx context.Context, c authority.Call, _, condition
 		}
 		return invocation.Answer{}, err
 	}
+	j.memory.Keep(d.read)
 	answer := d.Row.Answer()
 	if d.Action == authority.Replay {
 		answer.Replayed = true

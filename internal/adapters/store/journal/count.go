@@ -15,10 +15,11 @@ type place struct {
 	number int64 // of the row, if it is new
 	scope  tally.Scope
 	need   budget.Need
+	read   record.CallStanding
 }
 
 func placeOf(c authority.Call, s record.CallStanding) place {
-	at := place{number: s.Next, scope: tally.Scope{Owner: c.Caller.Owner, Client: c.Caller.Client, Resource: c.Target.Resource, Place: s.Place}}
+	at := place{number: s.Next, read: s, scope: tally.Scope{Owner: c.Caller.Owner, Client: c.Caller.Client, Resource: c.Target.Resource, Place: s.Place}}
 	if s.Grant != nil {
 		at.scope.Grant = s.Grant.ID
 	}

@@ -40,6 +40,7 @@ func (j *Journal) Reserve(ctx context.Context, c authority.Call) (authority.Call
 		j.deny(c.Caller, c.Tx, err, d.refusal)
 		return authority.CallChanges{Known: d.Known}, err
 	}
+	j.memory.Keep(d.read)
 	if d.Action == authority.Replay {
 		j.replayed(c.Caller, d.Row)
 	}

@@ -30,9 +30,8 @@ type Listed struct {
 
 // Presence loads who asks, without any target, and the owner's count of changes.
 func Presence(tx *sqldb.Tx, c authority.Caller) (s authority.Standing, changes int64, err error) {
-	var p presence
-	found, err := tx.One(callerOf, callerKey(c), p.fields()...)
-	if err != nil || !found {
+	p, err := readPresence(tx, c)
+	if err != nil || p == nil {
 		return authority.Standing{}, 0, err
 	}
 	return p.standing(), p.changes, nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/contract"
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
@@ -15,8 +16,9 @@ import (
 
 // Memory remembers what calls read again and again, and is never older than the
 // transaction that asks it: decoded methods by their pins, which name the bytes
-// that they were decoded from, and what a client may do by the owner's count of
-// changes, which the transaction reads and which every change of it raises.
+// that they were decoded from, and who a caller is and what it may do by the owner's
+// count of changes, which the transaction reads and which every change of either
+// raises. Nothing is remembered of a transaction that did not become durable.
 //
 // It holds at most definitionsMax bytes of definitions and rightsMax of the
 // rest; when it is full it starts anew. Of the rows that this process opened it
@@ -29,6 +31,7 @@ type Memory struct {
 	definitions map[grant.Pin]decoded
 	size        int
 	rights      map[rightsKey]*rights
+	callers     map[authority.Caller]*presence
 	open        map[openKey]*invocation.Row
 }
 
@@ -55,12 +58,13 @@ type rightsKey struct {
 const (
 	definitionsMax = 16 << 20
 	rightsMax      = 4096
+	callersMax     = 4096
 	openMax        = 4096
 )
 
 // NewMemory returns an empty memory; the vault seals results.
 func NewMemory(v *vault.Vault) *Memory {
-	return &Memory{vault: v, definitions: map[grant.Pin]decoded{}, rights: map[rightsKey]*rights{}, open: map[openKey]*invocation.Row{}}
+	return &Memory{vault: v, definitions: map[grant.Pin]decoded{}, rights: map[rightsKey]*rights{}, callers: map[authority.Caller]*presence{}, open: map[openKey]*invocation.Row{}}
 }
 
 const definitionOf = "SELECT m.definition, m.binding FROM methods m WHERE m.owner = $1 AND m.resource = $2 AND m.contract = $3 AND m.method = $4"
@@ -109,13 +113,35 @@ func (m *Memory) known(key rightsKey, changes int64) *rights {
 	return nil
 }
 
-func (m *Memory) keep(key rightsKey, r *rights) {
+// caller gives a remembered caller if nothing of the owner has changed since.
+func (m *Memory) caller(c authority.Caller, changes int64) *presence {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.rights) >= rightsMax {
-		clear(m.rights)
+	if p := m.callers[c]; p != nil && p.changes == changes {
+		return p
 	}
-	m.rights[key] = r
+	return nil
+}
+
+// Keep remembers what a call has read. The transaction that it was read in is durable.
+func (m *Memory) Keep(s CallStanding) {
+	if s.fresh == (fresh{}) {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := s.fresh.presence; p != nil {
+		if len(m.callers) >= callersMax {
+			clear(m.callers)
+		}
+		m.callers[s.fresh.caller] = p
+	}
+	if r := s.fresh.rights; r != nil {
+		if len(m.rights) >= rightsMax {
+			clear(m.rights)
+		}
+		m.rights[s.fresh.key] = r
+	}
 }
 
 // Opened remembers a row as it was reserved.

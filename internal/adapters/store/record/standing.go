@@ -24,17 +24,18 @@ const (
 
 	callerOf = "SELECT " + presenceColumns + ofCaller + ofClient
 
-	// The same, and whether there is a row of the tx and one in doubt of the input,
-	// and the numbers around the owner's next call.
-	callOf = "SELECT " + presenceColumns +
-		", (SELECT i.attempt FROM invocations i WHERE i.owner = c.owner AND i.client = c.client AND i.tx = $4)" +
-		", (SELECT COUNT(*) FROM invocations d WHERE d.owner = c.owner AND d.client = c.client AND d.input = $5 AND d.state = 'indeterminate')" +
+	// The owner's count of changes, by which what is remembered is known to stand, and
+	// whether there is a row of the tx and one in doubt of the input, and the numbers
+	// around the owner's next call.
+	callOf = "SELECT o.changes" +
+		", (SELECT i.attempt FROM invocations i WHERE i.owner = o.owner AND i.client = $2 AND i.tx = $3)" +
+		", (SELECT COUNT(*) FROM invocations d WHERE d.owner = o.owner AND d.client = $2 AND d.input = $4 AND d.state = 'indeterminate')" +
 		", o.number, (SELECT n.number FROM invocations n WHERE n.number > o.number AND n.number < o.number + 1099511627776 ORDER BY n.number DESC LIMIT 1)" +
-		ofCaller + ofClient
+		" FROM owners o WHERE o.owner = $1"
 
-	// The same as callerOf, and of the row of the tx what may have changed.
-	attemptOf = "SELECT " + presenceColumns + ", " + openColumns + ofCaller +
-		" LEFT JOIN invocations i ON i.owner = c.owner AND i.client = c.client AND i.tx = $4" + ofClient
+	// The same count, and of the row of the tx what may have changed.
+	attemptOf = "SELECT o.changes, " + openColumns +
+		" FROM owners o LEFT JOIN invocations i ON i.owner = o.owner AND i.client = $2 AND i.tx = $3 WHERE o.owner = $1"
 
 	rightsColumns = "r.kind, r.adapter, r.revision, r.state, a.state, m.document_digest, m.method_digest, m.binding_digest, m.state, " +
 		"g.grant_id, g.method_digest, g.binding_digest, g.effects, g.confirm, " + limitColumns + ", g.state, g.assignment, g.expires_at, s.assignment"
@@ -56,7 +57,8 @@ const (
 // CallsOfOwner is how many numbers of calls each owner has.
 const CallsOfOwner = 1 << 40
 
-// presence is who asks, as it stands in this transaction.
+// presence is who asks, as it stands in this transaction. It never changes once it
+// is read.
 type presence struct {
 	client  authority.Client
 	changes int64
@@ -69,10 +71,20 @@ func (p *presence) fields() []any {
 		Moment(&p.revoked)}
 }
 
+// readPresence reads who asks; nil where there is no such client.
+func readPresence(tx *sqldb.Tx, c authority.Caller) (*presence, error) {
+	var p presence
+	found, err := tx.One(callerOf, callerKey(c), p.fields()...)
+	if err != nil || !found {
+		return nil, err
+	}
+	p.token.Revoked = !p.revoked.IsZero()
+	return &p, nil
+}
+
 func (p *presence) standing() authority.Standing {
 	s := authority.Standing{Client: &p.client}
 	if p.token.Audience != "" {
-		p.token.Revoked = !p.revoked.IsZero()
 		s.Token = &p.token
 	}
 	return s
@@ -133,32 +145,60 @@ type CallStanding struct {
 	Place   int64 // the number of the target's resource
 	Apps    int64 // that the resource is assigned to
 	Next    int64 // the number of the owner's next call
+	fresh   fresh
+}
+
+// fresh is what was read and may be remembered once the transaction that it was read
+// in is durable: one that is not may have seen what never was.
+type fresh struct {
+	caller   authority.Caller
+	presence *presence
+	key      rightsKey
+	rights   *rights
 }
 
 // CallStanding loads what a decision about a call looks at first.
 func (m *Memory) CallStanding(tx *sqldb.Tx, c authority.Caller, t invocation.Target, which id.Tx, input digest.Digest, now time.Time) (CallStanding, error) {
-	var p presence
-	var attempt, doubts, base, last int64
-	found, err := tx.One(callOf, append(callerKey(c), which.String(), input.String()),
-		append(p.fields(), Number(&attempt), Number(&doubts), &base, Number(&last))...)
+	var changes, attempt, doubts, base, last int64
+	found, err := tx.One(callOf, []any{c.Owner.String(), c.Client.String(), which.String(), input.String()},
+		&changes, Number(&attempt), Number(&doubts), &base, Number(&last))
 	if err != nil || !found {
 		return CallStanding{}, err
 	}
 	out := CallStanding{Known: attempt > 0, InDoubt: doubts > 0, Next: max(base, last) + 1}
-	s, r, err := m.complete(tx, &p, c, t, now)
+	p, err := m.presence(tx, c, changes, &out.fresh)
+	if err != nil || p == nil {
+		return CallStanding{}, err
+	}
+	s, r, err := m.complete(tx, p, c, t, now, &out.fresh)
 	if err == nil {
 		out.Standing, out.Place, out.Apps = s, r.place, r.apps
 	}
 	return out, err
 }
 
+// presence gives who asks while the owner's count of changes is this.
+func (m *Memory) presence(tx *sqldb.Tx, c authority.Caller, changes int64, new *fresh) (*presence, error) {
+	if p := m.caller(c, changes); p != nil {
+		return p, nil
+	}
+	p, err := readPresence(tx, c)
+	new.caller, new.presence = c, p
+	return p, err
+}
+
 // AttemptStanding loads the row of a caller's tx, nil if there is none, and the
 // standing for what it is about.
 func (m *Memory) AttemptStanding(tx *sqldb.Tx, c authority.Caller, which id.Tx, now time.Time) (*invocation.Row, authority.Standing, error) {
-	var p presence
+	var changes int64
+	var new fresh // an attempt is remembered by the call that it is of
 	row := invocation.Row{Owner: c.Owner, Client: c.Client, Tx: which}
-	found, err := tx.One(attemptOf, append(callerKey(c), which.String()), append(p.fields(), openFields(&row)...)...)
+	found, err := tx.One(attemptOf, []any{c.Owner.String(), c.Client.String(), which.String()}, append([]any{&changes}, openFields(&row)...)...)
 	if err != nil || !found {
+		return nil, authority.Standing{}, err
+	}
+	p, err := m.presence(tx, c, changes, &new)
+	if err != nil || p == nil {
 		return nil, authority.Standing{}, err
 	}
 	whole, target := (*invocation.Row)(nil), invocation.Target{}
@@ -172,14 +212,14 @@ func (m *Memory) AttemptStanding(tx *sqldb.Tx, c authority.Caller, which id.Tx, 
 		}
 		target = whole.Target
 	}
-	s, _, err := m.complete(tx, &p, c, target, now)
+	s, _, err := m.complete(tx, p, c, target, now, &new)
 	return whole, s, err
 }
 
 // complete adds what the client has to do with the target, and where that lets
 // it see nothing, whether another row of it does. What does not exist and what is
 // not the caller's take the same statements (invariant I51).
-func (m *Memory) complete(tx *sqldb.Tx, p *presence, c authority.Caller, t invocation.Target, now time.Time) (authority.Standing, *rights, error) {
+func (m *Memory) complete(tx *sqldb.Tx, p *presence, c authority.Caller, t invocation.Target, now time.Time, new *fresh) (authority.Standing, *rights, error) {
 	s := p.standing()
 	key := rightsKey{c.Owner, c.Client, t}
 	hand := p.client.Kind == authority.OwnersHand
@@ -195,7 +235,7 @@ func (m *Memory) complete(tx *sqldb.Tx, p *presence, c authority.Caller, t invoc
 			if err := m.fill(tx, c.Owner, t, r.pin, &r.method); err != nil {
 				return s, nil, err
 			}
-			m.keep(key, r)
+			new.key, new.rights = key, r
 		}
 	}
 	r.add(&s)
