@@ -29,7 +29,7 @@ var (
 // floors is the house: imports go down only.
 var floors = []floor{
 	{"cmd", 1, anything},
-	{"internal/faces", 1, below3},
+	{"internal/faces", 1, append([]string{"executor"}, below3...)}, // the verbs of sessions are an application like any other
 	{"internal/service", 1, below1},
 	{"internal/adapters", 1, below2},
 	{"internal/means", 1, below0},
@@ -118,6 +118,7 @@ var excused = map[string]string{
 var jsonV1 = map[string]string{
 	"internal/faces/mcp": "the MCP SDK takes json.RawMessage",
 	"examples":           "an app that is not ours uses what it likes",
+	"executor":           "an app's own package stands on the standard library",
 }
 
 // home says which folders may use a module of others. Tests, kits, suites and
@@ -357,6 +358,10 @@ var notNouns = []string{
 	"shared", "type", "types", "util", "utils",
 }
 
+// twins are nouns that stand twice: in the rules, and as the public package of
+// those who are it; the value is the public folder.
+var twins = map[string]string{"executor": "executor"}
+
 var nounForm = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 
 func packagesAreNouns(tr *tree) (out []string) {
@@ -372,7 +377,7 @@ func packagesAreNouns(tr *tree) (out []string) {
 			out = append(out, fmt.Sprintf("%s: %q is not one lower-case word", f.dir, f.name))
 		case f.name != path.Base(f.dir):
 			out = append(out, fmt.Sprintf("%s: the package is called %q", f.dir, f.name))
-		case first[f.name] != "":
+		case first[f.name] != "" && twins[f.name] != f.dir && twins[f.name] != first[f.name]:
 			out = append(out, fmt.Sprintf("%s: %s has the same name", f.dir, first[f.name]))
 		}
 		first[f.name] = f.dir

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/faces/cli"
 	"github.com/stewardhost/steward/internal/faces/cli/copies"
+	"github.com/stewardhost/steward/internal/faces/cli/daemon"
 	"github.com/stewardhost/steward/internal/faces/demo"
 	"github.com/stewardhost/steward/internal/means/childprocess"
 )
@@ -28,6 +29,7 @@ func main() {
 			return demo.Run(ctx, demo.Options{Self: self, Out: out})
 		},
 		Keeper: copies.Keeper{Backup: backup, Restore: restore},
+		Daemon: daemon.Keeper{Locate: locate, Serve: serveSessions, Launch: launchSessions},
 		Hidden: map[string]func([]string) int{
 			childprocess.Verb: childprocess.Supervise,
 			"notes-server":    notesServer,

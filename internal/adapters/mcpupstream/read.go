@@ -28,7 +28,7 @@ func (s *session) read() {
 		if errors.Is(err, envelope.ErrLong) {
 			err = s.skip(lines)
 		} else if err == nil {
-			s.take(line, len(line) > largeLine && lines.Keep())
+			s.take(line)
 		}
 		if err != nil {
 			s.End(s.howItEnded("the upstream closed its output"))
@@ -112,12 +112,8 @@ func (s *session) countNoise() {
 	s.noise++
 }
 
-// largeLine is longer than any line but that of a large listing, of which a second
-// copy would be felt.
-const largeLine = 512 << 10
-
-// take reads one line, which is valid only during the call unless it is kept.
-func (s *session) take(line []byte, kept bool) {
+// take reads one line, which is valid only during the call.
+func (s *session) take(line []byte) {
 	if s.batches.Load() && bytes.HasPrefix(bytes.TrimSpace(line), []byte("[")) {
 		if strictjson.Check(line, strictjson.Limits{}) != nil {
 			s.countNoise()
@@ -125,17 +121,16 @@ func (s *session) take(line []byte, kept bool) {
 			return
 		}
 		envelope.Items(line, func(item []byte) bool {
-			s.takeMessage(item, kept)
+			s.takeMessage(item)
 			return true
 		})
 		return
 	}
-	s.takeMessage(line, kept)
+	s.takeMessage(line)
 }
 
-func (s *session) takeMessage(line []byte, kept bool) {
+func (s *session) takeMessage(line []byte) {
 	m := envelope.Read(line)
-	m.Kept = kept
 	switch {
 	case m.IsReply():
 		id, ok := envelope.Number(m.ID)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/faces/cli/copies"
+	"github.com/stewardhost/steward/internal/faces/cli/daemon"
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/outlet"
 )
@@ -38,6 +39,8 @@ type Host struct {
 	Demo func(ctx context.Context, out io.Writer) error
 	// Keeper copies stores and restores them.
 	Keeper copies.Keeper
+	// Daemon runs the sessions of a workspace.
+	Daemon daemon.Keeper
 	// Hidden are verbs for the program's own child processes, by name. They get
 	// the words after the name and give the exit code; no help lists them.
 	Hidden map[string]func(args []string) int

@@ -9,7 +9,9 @@ import (
 	"github.com/stewardhost/steward/internal/faces/cli/calls"
 	"github.com/stewardhost/steward/internal/faces/cli/connection"
 	"github.com/stewardhost/steward/internal/faces/cli/copies"
+	"github.com/stewardhost/steward/internal/faces/cli/daemon"
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
+	"github.com/stewardhost/steward/internal/faces/cli/dialogue"
 	"github.com/stewardhost/steward/internal/faces/cli/doctor"
 	"github.com/stewardhost/steward/internal/faces/cli/grants"
 	"github.com/stewardhost/steward/internal/faces/cli/intake"
@@ -30,6 +32,7 @@ const (
 	groupBring  = "bring"
 	groupAllow  = "allow"
 	groupLookAt = "look"
+	groupTalk   = "talk"
 )
 
 func (d verbs) root() *cobra.Command {
@@ -50,12 +53,14 @@ func (d verbs) root() *cobra.Command {
 		&cobra.Group{ID: groupBring, Title: "Bring tools in:"},
 		&cobra.Group{ID: groupAllow, Title: "Say who may do what:"},
 		&cobra.Group{ID: groupLookAt, Title: "Use it and look at it:"},
+		&cobra.Group{ID: groupTalk, Title: "Let an agent work, with the tools of local applications:"},
 	)
 	d.group(root, groupStart, d.up(), d.demo(), d.status(), doctor.New(d.Desk), d.version())
 	d.group(root, groupStart, copies.Verbs(d.Desk, d.host.Keeper)...)
 	d.group(root, groupBring, intake.Import(d.Desk), intake.Export(d.Desk), resources.Review(d.Desk), resources.Noun(d.Desk))
 	d.group(root, groupAllow, apps.Noun(d.Desk), connection.Connect(d.Desk), grants.Noun(d.Desk), calls.Confirm(d.Desk))
 	d.group(root, groupLookAt, calls.Call(d.Desk), calls.Journal(d.Desk), connection.MCP(d.Desk))
+	d.group(root, groupTalk, daemon.Noun(d.Desk, d.host.Daemon), dialogue.Session(d.Desk, d.host.Daemon), dialogue.Turn(d.Desk, d.host.Daemon))
 	root.AddCommand(manual.ExitCodes(), manual.Pages(desk.Words(1, 1)))
 	return root
 }

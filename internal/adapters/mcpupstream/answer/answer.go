@@ -67,11 +67,7 @@ func Read(k Kind, m envelope.Message) Answer {
 	case k == Call:
 		return readResult(m.Result)
 	default:
-		result := m.Result
-		if !m.Kept {
-			result = clone(result)
-		}
-		return Answer{Event: invocation.Event{Kind: invocation.Answered, Result: result}}
+		return Answer{Event: invocation.Event{Kind: invocation.Answered, Result: clone(m.Result)}}
 	}
 }
 

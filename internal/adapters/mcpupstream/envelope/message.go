@@ -26,8 +26,6 @@ import (
 type Message struct {
 	Version, ID, Method, Params, Result, Error []byte
 
-	Kept bool // the line stays as it is after its reader is used again
-
 	line    []byte
 	payload Span
 }

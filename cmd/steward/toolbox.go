@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"io"
+	"maps"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stewardhost/steward/internal/adapters/clientconfig"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/remote"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/sessions/conversation"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
+	"github.com/stewardhost/steward/internal/means/childprocess"
+	"github.com/stewardhost/steward/internal/means/egress"
+	"github.com/stewardhost/steward/internal/service/turns"
+)
+
+// toolbox is the MCP servers that the agent of a session daemon may use. They are
+// started when a turn first wants to know their tools.
+type toolbox struct{ shelves []*shelf }
+
+// shelf is one server.
+type shelf struct {
+	name   string
+	client *mcpupstream.Client
+
+	mu     sync.Mutex // over what follows
+	tools  []conversation.Tool
+	listed time.Time
+}
+
+// newToolbox reads an mcpServers file. No file is no servers.
+func newToolbox(path string) (*toolbox, error) {
+	if path == "" {
+		return &toolbox{}, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fault.New(fault.InvalidRequest, "the file of STEWARD_MCP_CONFIG cannot be opened").Because(err)
+	}
+	defer file.Close()
+	raw, err := io.ReadAll(io.LimitReader(file, bound.ClientFileBytes.Max+1))
+	if err != nil {
+		return nil, fault.New(fault.InvalidRequest, "the file of STEWARD_MCP_CONFIG cannot be read").Because(err)
+	}
+	config, err := clientconfig.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	config.Expand(clientconfig.Sources{Env: os.LookupEnv})
+	if len(config.Refused) > 0 {
+		return nil, fault.Newf(fault.InvalidRequest, "the server %q in STEWARD_MCP_CONFIG cannot be used: %s", config.Refused[0].Name, config.Refused[0].Why.Text)
+	}
+	box := &toolbox{}
+	for _, s := range config.Servers {
+		client, err := clientOf(s)
+		if err != nil {
+			box.close()
+			return nil, err
+		}
+		box.shelves = append(box.shelves, &shelf{name: s.Name, client: client})
+	}
+	return box, nil
+}
+
+func clientOf(s clientconfig.Server) (*mcpupstream.Client, error) {
+	opt := mcpupstream.Options{Version: version}
+	if s.URL == "" {
+		env := childprocess.BaseEnv()
+		for name, value := range s.Env {
+			env = append(env, name+"="+value)
+		}
+		spec := childprocess.Spec{Command: s.Command, Args: s.Args, Env: env, Dir: s.Cwd, Mask: slices.Collect(maps.Values(s.Env))}
+		return mcpupstream.NewStdio(s.Name, spec, opt), nil
+	}
+	target, err := egress.Parse(s.URL)
+	if err != nil {
+		return nil, err
+	}
+	gate := egress.New(egress.Options{})
+	if u, err := url.Parse(s.URL); err == nil {
+		// A server that the operator names by an address of this machine, such as
+		// the host's own /mcp, is the operator's exception.
+		if addr, err := netip.ParseAddr(u.Hostname()); err == nil && addr.IsLoopback() {
+			own, err := egress.ParseException(target.Origin() + "=" + netip.PrefixFrom(addr, addr.BitLen()).String())
+			if err != nil {
+				return nil, err
+			}
+			gate = gate.With(own)
+		}
+	}
+	header := http.Header{}
+	for name, value := range s.Headers {
+		header.Set(name, value)
+	}
+	return mcpupstream.NewRemote(s.Name, remote.Spec{Gate: gate, Target: target, Header: header}, opt), nil
+}
+
+func (b *toolbox) close() {
+	for _, s := range b.shelves {
+		s.client.Close()
+	}
+}
+
+func (b *toolbox) servers() []turns.Server {
+	var out []turns.Server
+	for _, s := range b.shelves {
+		out = append(out, turns.Server{Name: s.name, List: s.list, Call: s.call})
+	}
+	return out
+}
+
+type definition struct {
+	Description string         `json:"description"`
+	Input       strictjson.Raw `json:"inputSchema"`
+}
+
+// list gives the server's tools, as they were at most bound.RelistEvery ago.
+func (s *shelf) list(ctx context.Context) ([]conversation.Tool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.listed.IsZero() && time.Since(s.listed) < bound.RelistEvery.Duration() {
+		return s.tools, nil
+	}
+	listing, err := s.client.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.tools, s.listed = nil, time.Now()
+	for _, t := range listing.Tools {
+		var d definition
+		if t.Trouble != nil || strictjson.DecodeReply(t.Raw, strictjson.Limits{Bytes: bound.ToolBytes}, &d) != nil {
+			continue
+		}
+		s.tools = append(s.tools, conversation.Tool{Name: t.Name, Description: d.Description, Input: d.Input})
+	}
+	return s.tools, nil
+}
+
+// call sends one call, once. What becomes of it is the adapter's event.
+func (s *shelf) call(ctx context.Context, tool, arguments string) turns.Called {
+	if err := s.client.Open(ctx); err != nil {
+		return turns.Called{Text: "the server is not there"}
+	}
+	e := s.client.Call(ctx, tool, []byte(arguments), nil)
+	switch e.Kind {
+	case invocation.Answered, invocation.ToolError:
+		return turns.Called{Sent: true, Settled: true, Failed: e.Kind == invocation.ToolError, Text: textOf(e.Result)}
+	case invocation.Rejected:
+		return turns.Called{Sent: true, Settled: true, Failed: true, Text: "the server refused the call"}
+	case invocation.Unreached:
+		return turns.Called{Text: "the server is not there"}
+	}
+	return turns.Called{Sent: true, Text: "the server did not answer cleanly"}
+}
+
+type answered struct {
+	Content []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"content"`
+	Structured strictjson.Raw `json:"structuredContent"`
+}
+
+// textOf gives what a model reads of a result: its texts, or its structured part,
+// or the names of what else there is.
+func textOf(result []byte) string {
+	var a answered
+	if err := strictjson.DecodeReply(result, strictjson.Limits{Bytes: bound.ResultBytes}, &a); err != nil {
+		return string(result)
+	}
+	var parts []string
+	for _, c := range a.Content {
+		if c.Type == "text" {
+			parts = append(parts, c.Text)
+		} else {
+			parts = append(parts, "["+c.Type+"]")
+		}
+	}
+	if len(parts) == 0 && len(a.Structured) > 0 {
+		return string(a.Structured)
+	}
+	return strings.Join(parts, "\n")
+}
