@@ -336,7 +336,8 @@ func cut(path string, bytes int64) error {
 }
 
 // R7. What a killed host wrote last is in its log. Damage in the middle of it is
-// not taken for its end, behind which everything would be forgotten. The log starts
+// not taken for its end, behind which everything would be forgotten, and a log that
+// lost its last commits, or all, is not taken for a shorter one. The log starts
 // over when it has been copied, so it may have become short just before the end.
 func TestADamagedLogIsNamed(t *testing.T) {
 	t.Parallel()
@@ -355,10 +356,47 @@ func TestADamagedLogIsNamed(t *testing.T) {
 		s.kill()
 		return fmt.Errorf("%d commits", n)
 	})
-	if err := overwrite(log, logHeader+frameHeader, 100); err != nil {
+	whole := s.home
+	if err := os.Remove(file(whole, "run/admin.sock")); err != nil { // a copy of files has none
 		t.Fatal(err)
 	}
-	s.refuses([]string{"log is damaged"}, nil)
+	for _, d := range []damage{
+		{"in its middle", func(home string) error { return overwrite(file(home, "steward.db-wal"), logHeader+frameHeader, 100) }, []string{"log is damaged"}},
+		{"removed", func(home string) error { return os.Remove(file(home, "steward.db-wal")) }, []string{"latest commits are missing"}},
+		{"emptied", func(home string) error { return os.Truncate(file(home, "steward.db-wal"), 0) }, []string{"latest commits are missing"}},
+		{"at its head", func(home string) error { return overwrite(file(home, "steward.db-wal"), 16, 8) }, []string{"latest commits are missing"}},
+		{"at its end", func(home string) error {
+			return overwrite(file(home, "steward.db-wal"), lastCommit(t, file(home, "steward.db-wal"))-2000, 100)
+		}, []string{"latest commits are missing"}},
+	} {
+		t.Run(d.name, func(t *testing.T) {
+			s.t, s.home = t, filepath.Join(t.TempDir(), "home")
+			if err := os.CopyFS(s.home, os.DirFS(whole)); err != nil {
+				t.Fatal(err)
+			}
+			private(t, s.home)
+			if err := d.do(s.home); err != nil {
+				t.Fatal(err)
+			}
+			s.refuses(d.named, nil)
+		})
+	}
+	s.t, s.home = t, whole
+}
+
+// lastCommit is where the last commit of a log's present time ends.
+func lastCommit(t *testing.T, log string) (end int64) {
+	t.Helper()
+	raw, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := logHeader; at+logFrame <= len(raw); at += logFrame {
+		if bytes.Equal(raw[at+8:at+16], raw[16:24]) && !bytes.Equal(raw[at+4:at+8], make([]byte, 4)) {
+			end = int64(at + logFrame)
+		}
+	}
+	return end
 }
 
 // The layout of the engine's log: a header with salts at byte 16, then frames with

@@ -197,6 +197,9 @@ func exchange(dir, stage string, there bool) (replaced string, err error) {
 	if err := lockedfile.SyncFolder(dir); err != nil {
 		return "", err
 	}
+	if err := aside(filepath.Join(dir, nodeFile+".latest"), ""); err != nil {
+		return "", err
+	}
 	for _, suffix := range []string{"-wal", "-shm", ".fenced", ""} {
 		if err := aside(filepath.Join(dir, databaseFile+suffix), replaced); err != nil {
 			return "", err

@@ -10,11 +10,12 @@
 // failed write had no effect where the commit's outcome is unknown: the row is
 // then as it is found at the next start.
 //
-// The folder holds steward.db and the file node with the identity that rows and
-// chains carry and with the end of the trail, which an older database does not have.
-// They are copied and put back together. keys/root holds the key that seals what
-// entries are configured with and what calls gave; a copy of the folder without it tells none of that. One process opens it at a time. A Store is safe for concurrent
-// use.
+// The folder holds steward.db, the file node with the identity that rows and chains
+// carry and with the end of the trail, and node.latest with the newest commit: a
+// database that lacks what they say is not opened. They are copied and put back
+// together, or with Backup and Restore. keys/root holds the key that seals what
+// entries are configured with and what calls gave; a copy of the folder without it tells
+// none of that. One process opens it at a time. A Store is safe for concurrent use.
 package store
 
 import (

@@ -473,6 +473,9 @@ func (p *pool) place(t testing.TB, database, node []byte) {
 	t.Helper()
 	must(t, os.WriteFile(filepath.Join(p.dir, "steward.db"), database, 0o600))
 	must(t, os.WriteFile(filepath.Join(p.dir, "node"), node, 0o600))
+	if err := os.Remove(filepath.Join(p.dir, "node.latest")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
 }
 
 // A database that lacks what its node has done executes calls again and gives back

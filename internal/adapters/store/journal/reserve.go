@@ -25,6 +25,7 @@ func (j *Journal) Reserve(ctx context.Context, c authority.Call) (authority.Call
 		if d.Action == authority.Replay {
 			return nil
 		}
+		tx.TakenUp(d.Row.Owner, d.Row.ID, d.Row.Attempt, d.Row.State == invocation.Dispatching)
 		if err := j.spend(tx, d, true); err != nil {
 			return err
 		}
@@ -62,6 +63,7 @@ func (j *Journal) Mark(ctx context.Context, c authority.Caller, a authority.Atte
 		row = after
 		switch {
 		case bad == nil:
+			tx.TakenUp(row.Owner, row.ID, row.Attempt, true)
 			return record.MarkInvocation(tx.Tx, row)
 		case after.State == before.State:
 			return bad

@@ -7,13 +7,18 @@
 // own command and the time that it is given. Rows of the trail that a job adds
 // are durable together with what they tell of; Later adds rows that nobody waits
 // for, in bounded memory, and what cannot be kept is counted and told by a row
-// of its own. A file beside the database keeps the end of the trail, so that the
-// next process does not take an older or cut database for its own: it is written at
-// each start, at Close, and where rows were added every fifteen seconds. Of a process
-// that was killed it may lack the rows of its last seconds; whoever puts back a copy
-// of just that moment, or writes the file too, is not noticed. Faults that a job returns are decisions and come back unchanged;
-// those of the database are Unavailable or Internal. A Ledger is safe for
-// concurrent use; a Tx is not.
+// of its own.
+//
+// Two files beside the database keep the end of the trail, so that the next process
+// does not take an older, cut or damaged database for its own. node is written
+// durably at each start, at Close, and where rows were added every fifteen seconds;
+// node.latest is written after each commit and not flushed, so that it is whole after
+// a process was killed, and may lack the last seconds after a power cut. Whoever writes
+// both files too is not noticed.
+//
+// Faults that a job returns are decisions and come back unchanged; those of the
+// database are Unavailable or Internal. A Ledger is safe for concurrent use; a Tx is
+// not.
 package ledger
 
 import (
@@ -42,7 +47,12 @@ type Ledger struct {
 	restored time.Time    // set before the ledger is shared
 
 	identity identity // as it is in the file
+	latest   *latest
+	order    int64 // of jobs; the writer's goroutine counts
 }
+
+// latestSuffix is what the file latest has behind the name of the node's.
+const latestSuffix = ".latest"
 
 const (
 	newestChain = "SELECT n.chain, n.started_at FROM nodes n ORDER BY n.chain DESC LIMIT 1"
@@ -67,12 +77,17 @@ func Begin(ctx context.Context, db *sqldb.DB, path string, wall func() time.Time
 	if err != nil {
 		return nil, err
 	}
+	before, err := readLatest(path + latestSuffix)
+	if err != nil {
+		return nil, err
+	}
 	node := file.node
 	if node.IsZero() {
 		node = id.New[id.Node]()
 	}
 	l := &Ledger{db: db, node: node, clock: &clock{wall: wall, passed: passed}, identity: file, born: passed()}
 	l.trail = &trail{node: node}
+	l.latest = &latest{path: path + latestSuffix, node: node}
 	err = l.Write(ctx, func(tx *Tx) error {
 		newest, err := lastMoment(tx)
 		if err != nil {
@@ -93,6 +108,9 @@ func Begin(ctx context.Context, db *sqldb.DB, path string, wall func() time.Time
 		if err := l.identity.check(tx, last.Epoch, newest > 0); err != nil {
 			return err
 		}
+		if err := before.check(tx, node); err != nil {
+			return err
+		}
 		l.epoch = last.Epoch + 1
 		l.trail.begin(newest+1, l.epoch)
 		if _, err := tx.Exec(endEpochs, tx.Now.UnixMilli()); err != nil {
@@ -108,7 +126,7 @@ func Begin(ctx context.Context, db *sqldb.DB, path string, wall func() time.Time
 		return nil, err
 	}
 	// Only now: a file that is ahead of its database would lock the owner out.
-	if err := l.mark(); err != nil {
+	if err := errors.Join(l.mark(), l.latest.open()); err != nil {
 		return nil, err
 	}
 	l.notices = newNotices(l)
@@ -190,6 +208,8 @@ type Tx struct {
 	ledger  *Ledger
 	last    audit.Entry
 	refused *fault.Fault
+	order   int64
+	taken   takeUp
 }
 
 // Refuse makes Write return the fault and yet keeps what the job wrote, where a
@@ -204,13 +224,15 @@ func (tx *Tx) Refuse(f *fault.Fault) error {
 func (l *Ledger) Write(ctx context.Context, job func(*Tx) error) error {
 	var done *Tx
 	err := l.db.Write(ctx, func(stx *sqldb.Tx) error {
-		done = &Tx{Tx: stx, Now: l.clock.take(), ledger: l}
+		l.order++
+		done = &Tx{Tx: stx, Now: l.clock.take(), ledger: l, order: l.order}
 		return job(done)
 	})
 	if err != nil {
 		return err
 	}
 	l.trail.confirm(done.last)
+	l.latest.note(done)
 	if done.refused != nil {
 		l.denials.Add(1)
 		return done.refused
@@ -239,7 +261,7 @@ func (l *Ledger) Read(ctx context.Context, job func(*Tx) error) error {
 // Close writes the rows of the trail that nobody waited for and closes the
 // database.
 func (l *Ledger) Close() error {
-	err := errors.Join(l.notices.close(), l.mark())
+	err := errors.Join(l.notices.close(), l.mark(), l.latest.close())
 	if cerr := l.db.Close(); err == nil {
 		err = cerr
 	}
