@@ -15,6 +15,7 @@ import (
 	"github.com/stewardhost/steward/internal/means/sqldb"
 	"github.com/stewardhost/steward/internal/means/sqldb/lockedfile"
 	"github.com/stewardhost/steward/internal/means/sqldb/snapshot"
+	"github.com/stewardhost/steward/internal/means/vault"
 )
 
 const (
@@ -126,16 +127,12 @@ func prepare(ctx context.Context, dir, stage string, o RestoreOptions) (out Rest
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if _, err := s.Adapters(ctx); err != nil {
-		cause, text := ErrNoKey, "name it with --key"
-		if keyed {
-			cause, text = errSealed, "name the backup's own with --key"
-		}
-		return out, fault.Newf(fault.Unavailable, "%s: %s", cause, text).Because(errors.Join(cause, err))
+		return out, keyTrouble(keyed, err)
 	}
 	o.Progress("checking the trail", 0, 0)
 	found, err := s.Verify(ctx, func(done, total int64) { o.Progress("checking the trail", done, total) })
 	if err != nil {
-		return out, err
+		return out, keyTrouble(keyed, err)
 	}
 	if found.Break != nil {
 		out.Broken = fmt.Sprintf("row %d of epoch %d: %s", found.Break.Seq, found.Break.Epoch, found.Break.What)
@@ -149,6 +146,18 @@ func prepare(ctx context.Context, dir, stage string, o RestoreOptions) (out Rest
 	out.Calls, err = s.Journal.Restore(ctx)
 	out.Node = s.Node()
 	return out, err
+}
+
+// keyTrouble tells of sealed values that do not open, and of other errors as they are.
+func keyTrouble(keyed bool, err error) error {
+	if !errors.Is(err, vault.ErrSealed) {
+		return err
+	}
+	cause, text := ErrNoKey, "name it with --key"
+	if keyed {
+		cause, text = errSealed, "name the backup's own with --key"
+	}
+	return fault.Newf(fault.Unavailable, "%s: %s", cause, text).Because(errors.Join(cause, err))
 }
 
 // stageKey puts the key beside the staged store that the backup was sealed with, if

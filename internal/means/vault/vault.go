@@ -38,9 +38,10 @@ const (
 	purpose    = "stw sealed column v1 "
 )
 
-// The causes of a key that cannot be used.
+// The causes of a key, or of a value, that cannot be used.
 var (
 	ErrUnsafe  = errors.New("the root key can be read by others; use chmod 600")
+	ErrSealed  = errors.New("it was sealed under another key or for another place, or was changed") // of Open of a value
 	ErrMissing = errors.New("it is missing; put its file back, since nothing that was sealed opens without it")
 )
 
@@ -159,7 +160,7 @@ func (v *Vault) Open(at Place, sealed []byte) ([]byte, error) {
 
 func shut(at Place, err error) error {
 	return fault.New(fault.Unavailable, "a stored value does not open with this root key").
-		Because(fmt.Errorf("%s %s of %s: %w", at.Table, at.Column, at.Row, err))
+		Because(fmt.Errorf("%w: %s %s of %s: %w", ErrSealed, at.Table, at.Column, at.Row, err))
 }
 
 // bound ties a value to its place, so that no two places look alike.
