@@ -428,7 +428,9 @@ func TestChangedToolsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changed := `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n"
 		r := onPipes(t, script{every: func(u *upstream, m request) int {
-			u.say("%s", strings.Repeat(changed, 3))
+			u.say("%s", changed)
+			<-time.After(time.Millisecond) // the first has been heard
+			u.say("%s", strings.Repeat(changed, 2))
 			return u.result(m, okJSON)
 		}})
 		var told atomic.Int64
