@@ -80,6 +80,53 @@ func TestOneOfFiveIsDown(t *testing.T) {
 	}
 }
 
+// A server that takes long to start holds up neither a client's start nor the tools of
+// another, and its own caller gets its answer (field faults, FF27, FF29).
+func TestASlowServerSlowsNobodyElse(t *testing.T) {
+	t.Parallel()
+	h := hosttest.Start(t)
+	app, slow, quick := h.AddApp("app"), server(t, closed("ping", "Pings.")), server(t, closed("ping", "Pings."))
+	slow.use(h, app, "slow", "ping")
+	quick.use(h, app, "quick", "ping")
+	h.Stop()
+	slow.write("sleepy", "")
+	h.Restart()
+	starts := slow.times("started")
+	answered := make(chan rpcwire.Response, 1)
+	go func() {
+		got, err := app.Send(slow.request("ping", "{}"))
+		if err != nil {
+			t.Error(err)
+		}
+		answered <- got
+	}()
+	hosttest.WaitFor(t, "the slow server to begin", func() error { return atLeast(slow.times("started"), starts+1) })
+	began := time.Now()
+	session := app.Session(nil)
+	list, err := session.ListTools(t.Context(), nil)
+	if err != nil || len(list.Tools) != 2 {
+		t.Errorf("%v, %v", err, list)
+	}
+	for range 20 {
+		if got := quick.send(app, "ping", "{}"); code(got) != "ok" {
+			t.Errorf("beside a slow start: %+v", got)
+		}
+	}
+	t.Logf("a session, its list and 20 calls took %v", time.Since(began))
+	select {
+	case got := <-answered:
+		t.Errorf("the slow server answered: %+v", got)
+	default:
+	}
+	slow.remove("sleepy")
+	if got := <-answered; code(got) != "ok" {
+		t.Errorf("the slow one: %+v", got)
+	}
+	if n := slow.times("started"); n != starts+1 {
+		t.Errorf("%d starts", n-starts)
+	}
+}
+
 // A server that ends in the middle of a call: the call is in doubt at once, the next
 // one says what happened to the server, and it is started again.
 func TestAServerThatExits(t *testing.T) {
@@ -326,7 +373,12 @@ func TestProgressReachesItsCaller(t *testing.T) {
 	}
 	var got []string
 	for range 3 {
-		got = append(got, <-told)
+		select {
+		case s := <-told:
+			got = append(got, s)
+		case <-time.After(hosttest.Patience):
+			t.Fatalf("told %v", got)
+		}
 	}
 	if diff := cmp.Diff([]string{"mine 0 of 3", "mine 1 of 3", "mine 2 of 3"}, got); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)

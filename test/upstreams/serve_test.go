@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 // is asked:
 //
 //	tools  what it offers       down  the code that it exits with at once
+//	sleepy it does nothing while that is there
 //	news   it says that its tools changed, and removes the file
 type served struct {
 	folder string
@@ -64,6 +65,11 @@ func serve(folder string) int {
 	if _, err := os.Stat(s.path("stubborn")); err == nil {
 		signal.Ignore(syscall.SIGTERM)
 		defer func() { <-time.After(time.Hour) }()
+	}
+	for range time.Tick(5 * time.Millisecond) {
+		if _, err := os.Stat(s.path("sleepy")); err != nil {
+			break
+		}
 	}
 	go s.watch()
 	in := bufio.NewReader(os.Stdin)

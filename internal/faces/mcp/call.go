@@ -168,11 +168,14 @@ func (x *exchange) hidden(name string, a invocation.Answer) bool {
 	return false
 }
 
+// aMoment is when it is worth to come again where too many calls are under way.
+const aMoment = int64(500)
+
 func (d *Door) occupy(a *app) *fault.Fault {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if a.calls >= bound.MCPCalls.Int() {
-		return bound.MCPCalls.Exceeded()
+		return bound.MCPCalls.Exceeded().With("retry_after_ms", aMoment)
 	}
 	a.calls++
 	return nil

@@ -177,7 +177,7 @@ func TestNothingGrowsOverItsBound(t *testing.T) {
 		}
 	}
 	w = send(door, modernCall(token, m.Tool, "{}"))
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"rate_limited"`) || !strings.Contains(w.Body.String(), `"isError":true`) || len(h.calls) != 0 {
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"rate_limited"`) || !strings.Contains(w.Body.String(), `"retry_after_ms":500`) || !strings.Contains(w.Body.String(), `"isError":true`) || len(h.calls) != 0 {
 		t.Errorf("one call over: %d %s", w.Code, w.Body)
 	}
 	for range bound.MCPCalls.Int() {
