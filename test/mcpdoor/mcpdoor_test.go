@@ -128,7 +128,12 @@ func TestArgumentsAndResultsKeepTheirBytes(t *testing.T) {
 	u := r.upstream("notes", "echo")
 	tool := a.grant(u.resource, grant.Never, "echo")["echo"]
 	const exact = `{"n":0.1000000000000000055,"s":"<é\u2028😀>"}`
-	const content = `[{"type":"text","text":"<b>\u00e9","_meta":{"n":9007199254740993,"f":1e400}}]`
+	// Every kind of content that there is, with all that it may carry.
+	const content = `[{"type":"text","text":"<b>\u00e9","_meta":{"n":9007199254740993,"f":1e400},"annotations":{"audience":["user"],"priority":0.70}},` +
+		`{"type":"image","data":"iVBORw0K","mimeType":"image/png"},{"mimeType":"audio/wav","type":"audio","data":"UklGRg=="},` +
+		`{"type":"resource","resource":{"uri":"file:///a","mimeType":"text/plain","text":"\ud83d\ude00"}},` +
+		`{"type":"resource","resource":{"uri":"file:///b","blob":"AAE="},"annotations":{"lastModified":"2025-01-12T15:00:58Z"}},` +
+		`{"type":"resource_link","uri":"file:///c","name":"c","size":1e3,"icons":[{"src":"https://x.invalid/i.png"}]},{"type":"of a later revision","x":[]}]`
 	for _, revision := range eras {
 		session := a.session(revision)
 		before := len(u.seen())

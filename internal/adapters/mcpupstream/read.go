@@ -28,7 +28,7 @@ func (s *session) read() {
 		if errors.Is(err, envelope.ErrLong) {
 			err = s.skip(lines)
 		} else if err == nil {
-			s.take(line)
+			s.take(line, len(line) > largeLine && lines.Keep())
 		}
 		if err != nil {
 			s.End(s.howItEnded("the upstream closed its output"))
@@ -112,8 +112,12 @@ func (s *session) countNoise() {
 	s.noise++
 }
 
-// take reads one line, which is valid only during the call.
-func (s *session) take(line []byte) {
+// largeLine is longer than any line but that of a large listing, of which a second
+// copy would be felt.
+const largeLine = 512 << 10
+
+// take reads one line, which is valid only during the call unless it is kept.
+func (s *session) take(line []byte, kept bool) {
 	if s.batches.Load() && bytes.HasPrefix(bytes.TrimSpace(line), []byte("[")) {
 		if strictjson.Check(line, strictjson.Limits{}) != nil {
 			s.countNoise()
@@ -121,16 +125,17 @@ func (s *session) take(line []byte) {
 			return
 		}
 		envelope.Items(line, func(item []byte) bool {
-			s.takeMessage(item)
+			s.takeMessage(item, kept)
 			return true
 		})
 		return
 	}
-	s.takeMessage(line)
+	s.takeMessage(line, kept)
 }
 
-func (s *session) takeMessage(line []byte) {
+func (s *session) takeMessage(line []byte, kept bool) {
 	m := envelope.Read(line)
+	m.Kept = kept
 	switch {
 	case m.IsReply():
 		id, ok := envelope.Number(m.ID)

@@ -138,6 +138,9 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, name, err)
 		return
 	}
+	if strings.HasPrefix(name, "import.") {
+		defer d.Importer.Frugally()() // its reply may hold all that a server says of itself
+	}
 	reply, err := run(r.Context(), body)
 	if err != nil {
 		d.fail(w, name, err)

@@ -13,12 +13,16 @@ import (
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
+	"github.com/stewardhost/steward/internal/service/importer"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
 // bare is a door without services: a request that reaches one breaks it, so that
 // a refusal shows that nothing was done.
-func bare() *Door { return New(Host{}, Services{}, slog.New(slog.DiscardHandler)) }
+func bare() *Door {
+	log := slog.New(slog.DiscardHandler)
+	return New(Host{}, Services{Importer: importer.New(nil, nil, log)}, log)
+}
 
 func post(d *Door, path, body string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()

@@ -12,7 +12,6 @@ package importer
 import (
 	"context"
 	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/narrowing"
@@ -73,11 +72,12 @@ type Importer struct {
 	fleet   Fleet
 	profile narrowing.Profile
 	log     *slog.Logger
+	lean    lean
 }
 
 // New returns an importer that narrows by the default profile.
 func New(store Store, fleet Fleet, log *slog.Logger) *Importer {
-	return &Importer{store, fleet, narrowing.Default(), log}
+	return &Importer{store: store, fleet: fleet, profile: narrowing.Default(), log: log}
 }
 
 // Start makes every enabled entry of the store known to the fleet. It starts no
@@ -112,29 +112,8 @@ func (im *Importer) Plan(ctx context.Context, e Entry) ([]Proposal, error) {
 // An entry that cannot be listed is refused and nothing is stored; one whose tools
 // cannot be stored is removed again.
 func (im *Importer) Add(ctx context.Context, owner id.Owner, e Entry) (view.Listing, error) {
-	adapter := id.New[id.Adapter]()
-	listed, proposals, err := im.probe(ctx, adapter, e, false)
+	first, adapter, err := im.stage(ctx, owner, e)
 	if err != nil {
-		im.fleet.Drop(adapter)
-		return view.Listing{}, err
-	}
-	configuration, err := strictjson.Encode(e)
-	if err != nil {
-		return view.Listing{}, err
-	}
-	now := time.Now()
-	row := view.Adapter{Owner: owner, ID: adapter, Name: e.Name, Kind: e.Kind(), Configuration: configuration, State: view.Enabled}
-	res := resource.Row{ID: id.New[id.Resource](), Owner: owner, Kind: resource.Connection, Label: e.Name, Adapter: adapter,
-		Storage: resource.AtThirdParty, Revision: id.New[id.Revision](), State: resource.Active, CreatedAt: now}
-	if err := im.store.AddAdapter(ctx, row, res); err != nil {
-		im.fleet.Drop(adapter)
-		return view.Listing{}, err
-	}
-	first, err := im.store.ApplyListing(ctx, owner, adapter, listed.Server, listed.Protocol, offersOf(proposals))
-	if err != nil {
-		if bad := im.Remove(context.WithoutCancel(ctx), owner, adapter); bad != nil {
-			im.log.Error("an entry without tools is left over", "adapter", adapter.String(), "err", bad)
-		}
 		return view.Listing{}, err
 	}
 	// The upstream's word that its tools changed counts for nothing before the
@@ -143,9 +122,43 @@ func (im *Importer) Add(ctx context.Context, owner id.Owner, e Entry) (view.List
 	again, err := im.Refresh(ctx, owner, adapter)
 	if err != nil {
 		im.log.Warn("a new entry could not be listed a second time", "adapter", adapter.String(), "err", err)
-		return first, nil
+		return view.Listing{Resource: first}, nil
 	}
 	return again, nil
+}
+
+// stage stores a new entry with what it offers. It keeps nothing of the listing, which
+// may be large.
+func (im *Importer) stage(ctx context.Context, owner id.Owner, e Entry) (id.Resource, id.Adapter, error) {
+	adapter := id.New[id.Adapter]()
+	listed, proposals, err := im.probe(ctx, adapter, e, false)
+	if err != nil {
+		im.fleet.Drop(adapter)
+		return id.Resource{}, adapter, err
+	}
+	if sizeOf(listed) > large {
+		defer im.Frugally()()
+	}
+	configuration, err := strictjson.Encode(e)
+	if err != nil {
+		return id.Resource{}, adapter, err
+	}
+	now := time.Now()
+	row := view.Adapter{Owner: owner, ID: adapter, Name: e.Name, Kind: e.Kind(), Configuration: configuration, State: view.Enabled}
+	res := resource.Row{ID: id.New[id.Resource](), Owner: owner, Kind: resource.Connection, Label: e.Name, Adapter: adapter,
+		Storage: resource.AtThirdParty, Revision: id.New[id.Revision](), State: resource.Active, CreatedAt: now}
+	if err := im.store.AddAdapter(ctx, row, res); err != nil {
+		im.fleet.Drop(adapter)
+		return id.Resource{}, adapter, err
+	}
+	_, err = im.store.ApplyListing(ctx, owner, adapter, listed.Server, listed.Protocol, offersOf(proposals))
+	if err != nil {
+		if bad := im.Remove(context.WithoutCancel(ctx), owner, adapter); bad != nil {
+			im.log.Error("an entry without tools is left over", "adapter", adapter.String(), "err", bad)
+		}
+		return id.Resource{}, adapter, err
+	}
+	return res.ID, adapter, nil
 }
 
 // Relist does what an upstream's word that its tools have changed asks for. The
@@ -189,17 +202,9 @@ func (im *Importer) Refresh(ctx context.Context, owner id.Owner, adapter id.Adap
 	return im.merge(ctx, owner, adapter, listed)
 }
 
-// large is the size of a listing after whose merge memory is given back at once:
-// it is seldom, and the collector alone would keep the host that much larger.
-const large = 1 << 20
-
 func (im *Importer) merge(ctx context.Context, owner id.Owner, adapter id.Adapter, listed Listed) (view.Listing, error) {
-	size := 0
-	for _, t := range listed.Tools {
-		size += len(t.Raw)
-	}
-	if size > large {
-		defer debug.FreeOSMemory()
+	if sizeOf(listed) > large {
+		defer im.Frugally()()
 	}
 	return im.store.ApplyListing(ctx, owner, adapter, listed.Server, listed.Protocol, offersOf(im.propose(adapter, "", listed)))
 }
@@ -234,6 +239,9 @@ func (im *Importer) probe(ctx context.Context, adapter id.Adapter, e Entry, drop
 	listed, err := im.fleet.List(ctx, adapter)
 	if err != nil {
 		return Listed{}, nil, im.withLastWords(adapter, err)
+	}
+	if sizeOf(listed) > large {
+		defer im.Frugally()()
 	}
 	if len(listed.Tools) == 0 {
 		return Listed{}, nil, fault.Newf(fault.Unsupported, "%s offers no tools", e.Name)

@@ -67,7 +67,11 @@ func Read(k Kind, m envelope.Message) Answer {
 	case k == Call:
 		return readResult(m.Result)
 	default:
-		return Answer{Event: invocation.Event{Kind: invocation.Answered, Result: clone(m.Result)}}
+		result := m.Result
+		if !m.Kept {
+			result = clone(result)
+		}
+		return Answer{Event: invocation.Event{Kind: invocation.Answered, Result: result}}
 	}
 }
 

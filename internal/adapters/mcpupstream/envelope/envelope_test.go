@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -350,4 +351,30 @@ func FuzzItems(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A line that is kept stays what it is while the reader goes on, and costs no copy; one
+// in a small buffer is not kept.
+func TestAKeptLineStays(t *testing.T) {
+	long := strings.Repeat("a", 600<<10)
+	lines := NewLines(strings.NewReader("short\n" + long + "\nnext\n" + strings.Repeat("b", 600<<10) + "\nlast\n"))
+	limit := func() int { return 1 << 20 }
+	var got []string
+	var first []byte
+	for range 5 {
+		line, err := lines.Next(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) == 0 && lines.Keep() || len(line) > 1000 && !lines.Keep() {
+			t.Errorf("a line of %d bytes is kept, or not", len(line))
+		}
+		if first == nil && len(line) > 1000 {
+			first = line
+		}
+		got = append(got, string(line[:min(len(line), 5)]))
+	}
+	if want := []string{"short", "aaaaa", "next", "bbbbb", "last"}; !slices.Equal(got, want) || string(first) != long {
+		t.Errorf("got %q, the kept line begins with %.5s", got, first)
+	}
 }

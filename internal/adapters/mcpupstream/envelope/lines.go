@@ -42,10 +42,11 @@ func (l *Lines) Next(limit func() int) ([]byte, error) {
 			return line, nil
 		}
 		l.scanned = l.w - l.r
-		if l.scanned > limit() {
+		most := limit()
+		if l.scanned > most {
 			return nil, ErrLong
 		}
-		if err := l.fill(); err != nil {
+		if err := l.fill(most); err != nil {
 			return nil, err
 		}
 	}
@@ -67,20 +68,32 @@ func (l *Lines) Discard(visit func(piece []byte) bool) error {
 		if ended || !more {
 			return nil
 		}
-		if err := l.fill(); err != nil {
+		if err := l.fill(0); err != nil {
 			return err
 		}
 	}
 }
 
-// fill makes room for and reads at least one byte.
-func (l *Lines) fill() error {
+// Keep makes the line that Next gave last the caller's for good, if it stands in a
+// large buffer, which goes with it.
+func (l *Lines) Keep() bool {
+	if len(l.buf) <= keptBuffer {
+		return false
+	}
+	rest := l.buf[l.r:l.w]
+	l.buf = make([]byte, max(smallBuffer, 2*len(rest)))
+	l.r, l.w, l.scanned = 0, copy(l.buf, rest), 0
+	return true
+}
+
+// fill makes room for and reads at least one byte; a line may become most long.
+func (l *Lines) fill(most int) error {
 	if l.r > 0 {
 		copy(l.buf, l.buf[l.r:l.w])
 		l.r, l.w = 0, l.w-l.r
 	}
 	if l.w == len(l.buf) {
-		grown := make([]byte, 2*len(l.buf))
+		grown := make([]byte, max(len(l.buf)+smallBuffer, min(2*len(l.buf), most+smallBuffer)))
 		copy(grown, l.buf)
 		l.buf = grown
 	}

@@ -26,6 +26,8 @@ import (
 type Message struct {
 	Version, ID, Method, Params, Result, Error []byte
 
+	Kept bool // the line stays as it is after its reader is used again
+
 	line    []byte
 	payload Span
 }
