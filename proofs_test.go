@@ -43,17 +43,36 @@ var proofs = []proven{
 	{"R24", "every unresolved row is classified before the doors open", at(storeT, "TestManyLeftBehindAreClassifiedInBatches"), "the time with 100,000 rows is in make bench"},
 	{"R27", "the conformance suite, both revisions", at("test/conformance", "TestServerRole"), "with the tag npm; the client's and the authorization server's role: not built"},
 	{"FP17, FP18", "a commit of unknown fate dispatches nothing and is told as a doubt", at(portT, "TestAnOutcomeThatCannotBeWrittenIsOwed", storeT, "TestAnUnknownCommitIsNoSuccess", crashT, "TestAnySystemCallMayFail"), "reading the row back is the next start's: with one engine in the process there is no other connection to ask"},
-	{"FF1, FF2", "tools of one name are two", at(mcpdoorT, "TestToolsOfOneNameAreTwo", resourceT, "TestMergeGivesSafeDistinctIDsThatStay"), ""},
+	{"FF1, FF2, A49", "tools of one name are two, also after a restart", at(mcpdoorT, "TestToolsOfOneNameAreTwo", resourceT, "TestMergeGivesSafeDistinctIDsThatStay"), "a clash is not named in a console: there is none yet"},
 	{"FF6, FF7", "names are safe, distinct and stable, the exact one goes out", at(projectionT, "TestNamesStay", upstreamT, "TestArgumentsGoOutAsTheyAre"), ""},
 	{"FF9", "one resource of two capsules", nil, "the bus is not built"},
 	{"FF11, FF12", "schemas are shown as approved, and refused visibly where they do not fit", at(narrowingT, "TestPropose", toolsetT, "TestSchemasAreShownAsApproved", importerT, "FuzzListing"), ""},
-	{"FF13", "what is withheld of a tool is listed", at(importerT, "TestAToolThatCannotBeImportedIsShownWithTheReason"), ""},
+	{"FF13", "what is withheld of a tool is listed", at(importerT, "TestAToolThatCannotBeImportedIsShownWithTheReason"), "the _meta around a whole result is withheld on purpose: clients act on it, and it is the host's place"},
 	{"FF15 to FF17", "arguments and results keep their bytes", at(mcpdoorT, "TestArgumentsAndResultsKeepTheirBytes", upstreamT, "TestArgumentsGoOutAsTheyAre", invocationT, "TestShapeKeepsBytesAndHoldsStructuredContentToTheSchema"), ""},
 	{"FF18", "a failing upstream ends no session", at(mcpdoorT, "TestFailuresKeepTheSession"), ""},
 	{"FF20", "a large result is whole or refused", at(mcpdoorT, "TestALargeResultIsWhole"), ""},
-	{"FF24, FF30 to FF32, FF35", "a dying, deaf or slow child", at(upstreamT, "TestEvents"), ""},
+	{"FF21, FF24", "an upstream that restarts or dies in a call", at(upstreamT, "TestKilledProcessIsToldAndStartedAgain", upstreamT, "TestAnUpstreamIsKeptOpen", upstreamsT, "TestAServerThatExits"), ""},
+	{"FF25", "nothing is asked of a server but its start, its tools and their calls", at(upstreamT, "TestWhatASessionSays"), ""},
+	{"FF27, FF29", "a slow server slows nobody else, and lists need no server", at(upstreamsT, "TestASlowServerSlowsNobodyElse", mcpdoorT, "TestListsNeedNoUpstream"), ""},
+	{"FF28, FF30", "one of five is down: seen in status with its exit code, back by itself", at(upstreamsT, "TestOneOfFiveIsDown", upstreamT, "TestAnUpstreamIsKeptOpen", upstreamT, "TestPauseGrowsWithFailures"), "an upstream that nobody has asked for since the start is idle, not looked at"},
+	{"FF31, FF35", "a stubborn child ends with its host, however that ends", at(upstreamsT, "TestAStubbornServerEndsWithItsHost", childT, "TestStubbornCommandIsKilledWithinTheGrace", childT, "TestNothingStaysAfterTheHostWasKilled", upstreamT, "TestResultDoesNotWaitForAStubbornProcess"), "Linux; on darwin a process that was orphaned outside its group is not found"},
+	{"FF32", "one process an entry, however many ask", at(upstreamT, "TestCallersShareOneSlowStart", upstreamT, "TestNextStartWaitsForTheFormerProcess"), "there is no pool of more than one: a second entry is a second process"},
+	{"FF37", "each app concerned is told of a grant, a revocation and a drift, and no other", at(mcpdoorT, "TestFromGrantToDisconnection", doorT, "TestClientsSeeWhatTheyMayCall", doorT, "TestStreamsAndCallsTakeTheirTime", upstreamsT, "TestDriftSuspendsThatMethodOnly"), ""},
+	{"FF39, FF40, A48", "what an upstream changes is staged within seconds and not callable", at(upstreamsT, "TestDriftSuspendsThatMethodOnly", upstreamsT, "TestAToolThatChangedWhileTheHostWasDownIsNotCalled", upstreamT, "TestALivingSessionIsListedAgainInTime", resourceT, "TestWordsAreToldFromTheRest"), ""},
 	{"FF41, FF43", "all pages or none", at(upstreamT, "TestListGivesAllOrAFault"), ""},
-	{"FF75, FF76", "every change of a tool is drift, and no spelling is", at(importerT, "TestTheDigestPinsTheWholeToolAndNothingOfItsSpelling", resourceT, "TestMergeTurnsOffWhatDriftedAndNothingElse"), ""},
+	{"FF45, FF47", "an upstream that stops reading, and a limit of its own for each call", at(upstreamT, "TestUpstreamThatStopsReadingHoldsNobody", upstreamsT, "TestAServerThatStopsReading"), "a limit is the caller's to give; the owner cannot set one for a method yet"},
+	{"FF44, FF48", "giving up, in both eras: the server hears of it, a late answer reconciles, open streams stay alive", at(upstreamT, "TestGivingUp", upstreamT, "TestCancellationGoesOutAtOnce", upstreamsT, "TestACancelledCall", doorT, "TestCancelling", doorT, "TestAnOpenStreamIsKeptAlive", remoteT, "TestGivingUp"), ""},
+	{"FF62, FF66", "a result over its bound is one clean answer, each byte counted once", at(upstreamT, "TestEvents", mcpdoorT, "TestALargeResultIsWhole"), ""},
+	{"FF63, FF64", "large listings and lines without an end cost little and leave nothing", at(upstreamT, "TestLargeListing", upstreamT, "TestEndlessLineCostsNoMemory", upstreamT, "TestEndlessLineIsTold", upstreamsT, "TestAHostileListingCostsLittle"), "4 MiB of tools that can all be imported cost 50 MiB for a moment"},
+	{"FF67", "state belongs to an entry", at(upstreamsT, "TestStateBelongsToAnEntry"), "apps that share an entry share its one process, by decision; separate counters need an entry each"},
+	{"FF68", "equal ids of many clients never meet", at(upstreamsT, "TestEqualIDsNeverMeet", upstreamT, "TestAnswersFindTheirCalls", doorT, "TestEqualIDsOfManyClients"), "64 clients at the door without sockets; 8 over sockets"},
+	{"FF72, FF73", "sessions and calls leave nothing behind", at(upstreamsT, "TestManySessionsLeaveNothing", doorT, "TestIdleSessionsEnd"), "2,000 calls in 100 sessions; 20,000 sessions are not run"},
+	{"FF74", "a full door says that it is busy and when to come again", at(doorT, "TestNothingGrowsOverItsBound"), ""},
+	{"FF75, FF76", "every change of a tool is drift, and no spelling is; old rows hold for exactly their definition", at(upstreamsT, "TestDriftSuspendsThatMethodOnly", authorityT, "TestReaffirming", resourceT, "TestWordsAreToldFromTheRest", importerT, "TestTheDigestPinsTheWholeToolAndNothingOfItsSpelling", resourceT, "TestMergeTurnsOffWhatDriftedAndNothingElse"), ""},
+	{"A47", "models are told the approved words, and what an upstream asks for is not done", at(importerT, "TestModelsAreToldWhatTheOwnerSaw", toolsetT, "TestSchemasAreShownAsApproved", upstreamT, "TestUpstreamGetsNothingButThePing"), ""},
+	{"A50, A51", "header keywords, foreign references and exploding schemas are refused by name", at(importerT, "TestAToolThatCannotBeImportedIsShownWithTheReason", narrowingT, "TestPropose", importerT, "FuzzListing"), ""},
+	{"A55, A58", "lists are private, and a cached one opens nothing", at(mcpdoorT, "TestFromGrantToDisconnection", mcpdoorT, "TestGuessedNamesReachNobody", doorT, "TestClientsSeeWhatTheyMayCall"), "no caching proxy stands between"},
+	{"A56", "header and body say the same", at(doorT, "TestAHeaderHasOneValue", doorT, "TestTheDoorAnswersLikeTheSDK"), ""},
 	{"FF78", "every refusal names a command, which is run and helps", at(liveT, "TestWhatIsToldToDoNextHelps", liveT, "TestWhatTheDoctorSaysHelps", settingsT, "TestWhatIsWrongIsRefusedAndMended"), "the console is not built"},
 	{"FF96, FF100", "a confirmation shows the whole input, and outlives a restart", at(liveT, "TestWhatIsToldToDoNextHelps"), "in the terminal; the console is not built"},
 	{"FF79, A9", "hidden characters are seen", at(resourceT, "TestHiddenCharactersAreSeen", importerT, "TestModelsAreToldWhatTheOwnerSaw"), ""},
@@ -78,7 +97,6 @@ var proofs = []proven{
 	{"A37, A52, R10", "hostile upstreams over HTTP, both eras", at(remoteT, "TestUpstreamsOfAllKinds"), "time is asserted generously; the release size is not run"},
 	{"A54, FF93", "nothing of a consumer goes to an upstream", at(remoteT, "TestWhatGoesOut", remotesT, "TestAnAddressIsImportedAndCalled"), ""},
 	{"FF21", "a session that was lost", at(remoteT, "TestALostSessionIsOpenedAgain"), ""},
-	{"FF44, FF48", "giving up over HTTP, and late answers", at(remoteT, "TestGivingUp"), ""},
 	{"FF68, FF73", "many callers over HTTP", at(remoteT, "TestManyAtOnce"), ""},
 	{"A36", "a server that does not prove its name gets no byte", at(egressT, "TestBadTLSServersGetNothing"), "no key is pinned"},
 	{"A39", "an exception opens nothing else", at(egressT, "TestAnExceptionOpensNothingElse", remotesT, "TestAnAddressIsImportedAndCalled"), ""},
@@ -115,6 +133,8 @@ const (
 	childT      = "internal/means/childprocess"
 	doorsT      = "test/doors"
 	mcpdoorT    = "test/mcpdoor"
+	doorT       = "internal/faces/mcp"
+	upstreamsT  = "test/upstreams"
 	portT       = "test/port"
 	liveT       = "test/cli/live"
 	settingsT   = "internal/faces/cli/settings"
