@@ -21,6 +21,7 @@ func (s *stage) brief(p *peer, line string, quiet bool) string {
 		s.same(p, e.ProtocolVersion, e.InstanceID, e.ConnectionID)
 		if e.Event == sessionwire.ToolCall {
 			s.call = decodeInto[sessionwire.CallPayload](s.t, string(e.Payload))
+			s.numbered("call", s.call.CallID)
 		}
 		out := "event " + e.Event
 		out += optional(" S=", e.SessionID) + optional(" O=", e.OperationID)
@@ -51,29 +52,77 @@ func (s *stage) brief(p *peer, line string, quiet bool) string {
 	return s.name(out + " " + string(r.Payload))
 }
 
-// learn keeps what later requests need.
+// learn keeps what later requests need, and gives names to what is new.
 func (s *stage) learn(p *peer, r sessionwire.Response) {
-	switch {
-	case r.Method == nil || r.Error != nil:
-	case *r.Method == sessionwire.SessionCreate:
-		p.session = decodeInto[sessionwire.CreateAnswer](s.t, string(r.Payload)).SessionID
-	case *r.Method == sessionwire.SessionClaim:
-		a := decodeInto[sessionwire.ClaimAnswer](s.t, string(r.Payload))
+	s.christen("instance", r.InstanceID)
+	s.christen("connection."+s.letter(p), r.ConnectionID)
+	if r.Method == nil || r.Error != nil {
+		return
+	}
+	switch payload := string(r.Payload); *r.Method {
+	case sessionwire.SessionCreate:
+		p.session = decodeInto[sessionwire.CreateAnswer](s.t, payload).SessionID
+		s.christen("session."+s.letter(p), p.session)
+	case sessionwire.SessionClaim:
+		a := decodeInto[sessionwire.ClaimAnswer](s.t, payload)
 		p.session, p.grant, p.generation = *r.SessionID, a.Control.GrantID, a.Control.Generation
-	case *r.Method == sessionwire.ResourcesList:
-		a := decodeInto[sessionwire.ResourcesListAnswer](s.t, string(r.Payload))
+	case sessionwire.TurnStart:
+		s.numbered("turn", decodeInto[sessionwire.StartAnswer](s.t, payload).TurnID)
+	case sessionwire.ResourcesRegister:
+		a := decodeInto[sessionwire.RegisterAnswer](s.t, payload)
+		s.numbered("res", a.Entry.ResourceID)
+		s.numbered("rev", a.Entry.RevisionID)
+		s.numbered("reg", a.RegistryRevision)
+	case sessionwire.ResourcesUnregister:
+		s.numbered("reg", decodeInto[sessionwire.UnregisterAnswer](s.t, payload).RegistryRevision)
+	case sessionwire.ResourcesClear:
+		s.numbered("reg", decodeInto[sessionwire.ClearAnswer](s.t, payload).RegistryRevision)
+	case sessionwire.ResourcesList:
+		a := decodeInto[sessionwire.ResourcesListAnswer](s.t, payload)
+		s.numbered("reg", a.RegistryRevision)
 		p.registry, p.tools = a.RegistryRevision, nil
 		for _, d := range a.Entries {
 			if d.Kind == "tool" {
 				p.tools = append(p.tools, d)
 			}
 		}
-	case *r.Method == sessionwire.ExecutorCreate:
-		a := decodeInto[sessionwire.ExecutorSecretAnswer](s.t, string(r.Payload))
+	case sessionwire.ExecutorCreate:
+		a := decodeInto[sessionwire.ExecutorSecretAnswer](s.t, payload)
 		p.executor, p.held, p.proof = a.ExecutorID, a.ExecutorGeneration, a.ResumeSecret
-	case *r.Method == sessionwire.ExecutorResume, *r.Method == sessionwire.ExecutorConfirm:
-		a := decodeInto[sessionwire.ExecutorResumedAnswer](s.t, string(r.Payload))
+		s.numbered("exe", a.ExecutorID)
+		s.numbered("proof", a.ResumeSecret)
+	case sessionwire.ExecutorRotate:
+		s.numbered("proof", decodeInto[sessionwire.ExecutorRotationAnswer](s.t, payload).ResumeSecret)
+	case sessionwire.ExecutorResume, sessionwire.ExecutorConfirm:
+		a := decodeInto[sessionwire.ExecutorResumedAnswer](s.t, payload)
 		p.executor, p.held = a.ExecutorID, a.ExecutorGeneration
+	}
+}
+
+func (s *stage) letter(p *peer) string {
+	for name, other := range s.peers {
+		if other == p {
+			return name
+		}
+	}
+	return "?"
+}
+
+// christen names a value that has no name yet.
+func (s *stage) christen(name, value string) {
+	if s.names[value] == "" && value != "" {
+		for s.values["<"+name+">"] != "" {
+			name += "x"
+		}
+		s.names[value], s.values["<"+name+">"] = "<"+name+">", value
+	}
+}
+
+// numbered names a value after its kind, in the order in which they appear.
+func (s *stage) numbered(kind, value string) {
+	if s.names[value] == "" {
+		s.counts[kind]++
+		s.christen(fmt.Sprintf("%s.%d", kind, s.counts[kind]), value)
 	}
 }
 
@@ -111,16 +160,12 @@ func (s *stage) name(text string) string {
 }
 
 func (s *stage) placeholder(value string) string {
-	if name := s.names[value]; name != "" {
-		return name
-	}
-	prefix := ""
+	kind := "id"
 	if len(value) > 22 {
-		prefix = "s"
+		kind = "grant"
 	}
-	name := fmt.Sprintf("<%s%d>", prefix, len(s.names)+1)
-	s.names[value], s.values[name] = name, value
-	return name
+	s.numbered(kind, value)
+	return s.names[value]
 }
 
 // expand puts longer texts into a request.
@@ -139,6 +184,9 @@ func (s *stage) expand(p *peer, payload string) string {
 			c := s.call
 			return fmt.Sprintf(`"turn_id":%q,"call_id":%q,"executor_id":%q,"executor_generation":%d,"resource_id":%q,"revision_id":%q,"revision_sha256":%q`,
 				c.TurnID, c.CallID, c.ExecutorID, p.held, c.ResourceID, c.RevisionID, c.RevisionSHA256)
+		case "proof.a":
+			a := s.lent["a"]
+			return fmt.Sprintf(`"executor_id":%q,"resume_secret":%q`, a.executor, a.proof)
 		case "proof":
 			return fmt.Sprintf(`"executor_id":%q,"resume_secret":%q`, p.executor, p.proof)
 		case "executor":
@@ -177,6 +225,7 @@ func (s *stage) quietly(name string, lines ...string) {
 
 func (s *stage) ready(name string) {
 	s.peers[name] = s.r.dial()
+	s.lent[name] = s.peers[name]
 	s.quietly(name,
 		`initialize {"requested_capabilities":["application_resources_v1"]}`,
 		`session.create O=create-`+name+` {}`,

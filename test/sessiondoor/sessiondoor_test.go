@@ -78,6 +78,7 @@ func (r *rig) capture(_ context.Context, path string, limit int) ([]byte, error)
 //	show KIND NAME SUMMARY   tell of it
 //	call ID NAME ARGUMENTS   call, and say what came of it
 //	both ID NAME ARGUMENTS   call without waiting; its end is waited for at last
+//	pause                    let a millisecond pass
 //	instructions             say the skills
 //	hold                     wait until it is stopped
 //	deaf                     wait until the rig lets go, stopped or not
@@ -119,6 +120,8 @@ func (r *rig) runTurn(ctx context.Context, plan turn.Plan, hands *sessions.Hands
 				return turn.Outcome{Status: turn.Failed, Code: a.Fatal}
 			}
 			_ = hands.Say(ctx, a.Status+" "+a.Code+" "+string(a.Effects)+" "+a.Text)
+		case "pause":
+			<-time.After(time.Millisecond)
 		case "hold":
 			<-ctx.Done()
 			return turn.Outcome{Status: turn.Cancelled, Code: turn.CodeCancelled}
@@ -280,7 +283,7 @@ func (p *peer) request(id, method string, session, operation *string, control *s
 		ProtocolVersion: 2, Kind: "request", RequestID: id, SessionID: session, OperationID: operation, Control: control,
 		Method: method, Payload: sessionwire.Raw(payload),
 	}
-	if method != "initialize" {
+	if p.instance != "" && method != "initialize" {
 		r.InstanceID, r.ConnectionID = &p.instance, &p.connection
 	}
 	raw, err := strictjson.Encode(r)

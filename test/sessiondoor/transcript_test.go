@@ -37,8 +37,8 @@ var update = flag.Bool("update", false, "write what the daemon says into the tra
 //	rig WORD                           what is outside changes; see outside
 //	# ...                              a remark
 //
-// IDs are numbered as they appear, <1>, and secrets likewise, <s1>; a request may
-// name them. {{x}} is the file x as a JSON string, {{application}} the selection of
+// IDs and secrets have names, such as <session.a>, or <turn.2> for the second turn
+// that appears; a request may use them. {{x}} is the file x as a JSON string, {{application}} the selection of
 // all that the client has lent, {{binding}} the members of a result for the last
 // call. Nothing is written down of what ready and lends do. Of a record the members that are the same in every one are checked and
 // left out, as are nulls.
@@ -59,7 +59,7 @@ func TestTranscripts(t *testing.T) {
 			}
 			var got string
 			synctest.Test(t, func(t *testing.T) {
-				s := &stage{t: t, r: newRig(t), peers: map[string]*peer{}, names: map[string]string{}, values: map[string]string{}}
+				s := &stage{t: t, r: newRig(t), peers: map[string]*peer{}, names: map[string]string{}, values: map[string]string{}, lent: map[string]*peer{}, counts: map[string]int{}}
 				for _, f := range archive.Files {
 					if f.Name != "script" {
 						s.r.files[f.Name] = strings.TrimSuffix(string(f.Data), "\n")
@@ -92,6 +92,10 @@ type stage struct {
 	values map[string]string // placeholder to value
 	out    strings.Builder
 	call   sessionwire.CallPayload // the last one that came
+	lent   map[string]*peer        // those that were ready once
+	counts map[string]int          // of names, by kind
+
+	stopped chan struct{} // closed when a daemon that was told to stop has
 }
 
 func (s *stage) play(script string) string {
@@ -129,17 +133,16 @@ func (s *stage) do(line string) {
 	case rest == "close":
 		s.peers[word].conn.Close()
 	case strings.HasSuffix(word, ">>"):
-		raw, err := strconv.Unquote(`"` + rest + `"`)
-		if err != nil {
-			raw = rest
-		}
-		s.peers[word[:1]].send([]byte(raw + "\n"))
+		s.peers[word[:1]].send([]byte(unprintable.Replace(rest) + "\n"))
 	case strings.HasSuffix(word, ">"):
 		s.ask(s.peers[word[:1]], rest)
 	default:
 		s.t.Fatalf("what is %q?", line)
 	}
 }
+
+// unprintable are the bytes that a script cannot hold as they are.
+var unprintable = strings.NewReplacer(`\r`, "\r", `\ufeff`, "\ufeff", `\xff`, "\xff")
 
 // ask sends a request in the script's short form.
 func (s *stage) ask(p *peer, line string) {
@@ -174,6 +177,12 @@ func (s *stage) outside(line string) {
 	word, rest, _ := strings.Cut(line, " ")
 	m := s.r.log
 	switch word {
+	case "stop": // the daemon is told to stop
+		s.stopped = make(chan struct{})
+		go func() {
+			defer close(s.stopped)
+			s.r.close()
+		}()
 	case "break": // records of a kind cannot be written
 		m.broken = transcript.Kind(rest)
 	case "busy":
@@ -204,7 +213,7 @@ func (s *stage) outside(line string) {
 }
 
 var (
-	placeholder = regexp.MustCompile(`<s?[0-9]+>`)
+	placeholder = regexp.MustCompile(`<[a-z]+(\.[a-z0-9]+)?>`)
 	fresh       = regexp.MustCompile(`"([A-Za-z0-9_-]{22}|[A-Za-z0-9_-]{43})"`)
 )
 
@@ -245,6 +254,10 @@ func (s *stage) end() {
 	}
 	for _, p := range s.peers {
 		p.conn.Close()
+	}
+	if s.stopped != nil {
+		<-s.stopped
+		return
 	}
 	s.r.close()
 }
