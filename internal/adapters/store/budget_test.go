@@ -264,6 +264,47 @@ func TestALoopingAgentIsStopped(t *testing.T) {
 	}
 }
 
+// What was opened while the rows of dead processes were still being settled is counted
+// like all else.
+func TestWhatOpenedBeforeTheRecoveryHoldsItsPlace(t *testing.T) {
+	b := newBounded(t, budget.Limit{}, 1)
+	must(t, b.Close())
+	b.open(t)
+	var open []invocation.Row
+	for range 3 {
+		r, err := b.reserve(t, b.apps[0])
+		must(t, err)
+		open = append(open, r)
+	}
+	_, err := b.Recover(t.Context())
+	must(t, err)
+	for range 2 {
+		_, err = b.reserve(t, b.apps[0])
+		refused(t, err, fault.RateLimited, "resource", 30500*time.Millisecond)
+	}
+	_, err = b.Settle(t.Context(), b.apps[0], outcome(open[0], answered, true)) // late, and before the doubt
+	wantFault(t, err, fault.Conflict)
+	_, err = b.reserve(t, b.apps[0])
+	refused(t, err, fault.RateLimited, "resource", 30500*time.Millisecond)
+	b.end(t, b.apps[0], open[0], answered)
+	_, err = b.reserve(t, b.apps[0])
+	must(t, err)
+}
+
+// A call far below its bounds costs the same statements as if there were none, however
+// many were made before it.
+func TestACallFarBelowItsBoundsCountsNoRows(t *testing.T) {
+	b := newBounded(t, budget.Limit{PerMinute: 50}, 1)
+	for i := range 100 {
+		before := b.Stats().WriteStatements
+		must(t, b.done(t, b.apps[0], []invocation.Event{answered, {Kind: invocation.TimedOut}, {Kind: invocation.Unreached}}[i%3]))
+		if n := b.Stats().WriteStatements - before; i > 0 && n != int64(5+i%3/2) { // what was not sent is given back
+			t.Fatalf("call %d takes %d statements", i, n)
+		}
+		b.clock.step(2 * time.Second)
+	}
+}
+
 // What is used up asks the owner nothing and uses no confirmation, and a refused tx
 // is not consumed.
 func TestARefusalForTheBudgetConsumesNothing(t *testing.T) {

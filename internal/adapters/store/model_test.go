@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/domain/pool/confirmation"
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
@@ -52,12 +53,14 @@ type modelTool struct {
 type modelApp struct {
 	caller    authority.Caller
 	connected bool
+	assigned  bool
 	grants    map[string]*modelGrant
 }
 
 type modelGrant struct {
 	id       id.Grant
 	revision string // that was agreed to
+	limit    budget.Limit
 	expires  time.Time
 	revoked  bool
 }
@@ -68,6 +71,8 @@ type modelRow struct {
 	method, args string
 	attempt      authority.Attempt
 	invocation   id.Invocation
+	grant        id.Grant
+	admitted     time.Time
 	state        invocation.State
 	sent         int // dispatches that may have reached the upstream
 	settled      time.Time
@@ -169,10 +174,63 @@ func (m *model) decide(a *modelApp, tx id.Tx, method, args string, ack id.Tx) de
 	if held != nil && (method == "mail" || m.now().Before(held.settled.Add(10*time.Minute)) && ack != held.tx) {
 		return decision{code: fault.Conflict}
 	}
+	if code := m.full(a, a.grants[method]); code != "" {
+		return decision{code: code}
+	}
 	if method != "mail" {
 		return decision{}
 	}
 	return m.confirm(a, method, args, r)
+}
+
+// modelCeiling is so low that a sequence meets it.
+var modelCeiling = budget.Ceiling{PerMinute: 14, AtOnce: 7}
+
+// full says which budget has no room for one more call, by counting everything that
+// was ever admitted (invariant I50; threats, A29).
+func (m *model) full(a *modelApp, g *modelGrant) fault.Code {
+	apps := 0
+	for _, app := range m.apps {
+		if app.assigned {
+			apps++
+		}
+	}
+	count := func(fits func(*modelRow) bool) (minute, once int64) {
+		for _, r := range m.rows {
+			if !fits(r) {
+				continue
+			}
+			if m.now().Sub(r.admitted) < time.Minute {
+				minute++
+			}
+			if r.state.Unresolved() && m.now().Before(r.deadline.Add(500*time.Millisecond)) {
+				once++
+			}
+		}
+		return minute, once
+	}
+	over := func(minuteMost, onceMost int64, fits func(*modelRow) bool) bool {
+		minute, once := count(fits)
+		return minuteMost > 0 && minute >= minuteMost || onceMost > 0 && once >= onceMost
+	}
+	places := modelCeiling.AtOnce - 1 // one is the owner's
+	part := int64(max(apps, 1))
+	if over(modelCeiling.PerMinute, places, func(*modelRow) bool { return true }) ||
+		over(max(10, modelCeiling.PerMinute/part), max(1, places/part), func(r *modelRow) bool { return r.app == a }) ||
+		over(g.limit.PerMinute, g.limit.AtOnce, func(r *modelRow) bool { return r.grant == g.id }) {
+		return fault.RateLimited
+	}
+	day := func(at time.Time) string { return at.UTC().Format(time.DateOnly) }
+	used := int64(0)
+	for _, r := range m.rows {
+		if r.grant == g.id && day(r.admitted) == day(m.now()) && r.state != invocation.NotDispatched && r.state != invocation.ReconciledFailed {
+			used++
+		}
+	}
+	if g.limit.PerDay > 0 && used >= g.limit.PerDay || g.limit.SpendPerDay > 0 && (used+1)*g.limit.Price > g.limit.SpendPerDay {
+		return fault.BudgetExhausted
+	}
+	return ""
 }
 
 // confirm looks for a yes, for a call whose row, if it has one, was not dispatched.
@@ -211,6 +269,8 @@ func TestTheStoreIsTheModel(t *testing.T) {
 	must(t, flag.Set("rapid.steps", steps))
 	must(t, flag.Set("rapid.nofailfile", "true")) // the seed is enough
 	p := newPool(t)
+	p.ceiling = modelCeiling
+	p.restart(t)
 	sequences := 0
 	var finished []*model
 	rapid.Check(t, func(rt *rapid.T) {
@@ -291,6 +351,7 @@ func newModel(rt *rapid.T, p *pool, n int) *model {
 	for range 2 {
 		a := m.newApp(rt)
 		m.apps = append(m.apps, a)
+		a.assigned = true
 		for _, method := range []string{"look", "mail", "note"} {
 			a.grants[method] = &modelGrant{id: p.grant(rt, a.caller, m.server.resource, grant.ByEffect, method)[0], revision: "1"}
 		}
@@ -300,7 +361,7 @@ func newModel(rt *rapid.T, p *pool, n int) *model {
 
 func (m *model) newApp(t tester) *modelApp {
 	m.names++
-	return &modelApp{m.p.app(t, m.owner, fmt.Sprintf("app %d", m.names)), true, map[string]*modelGrant{}}
+	return &modelApp{caller: m.p.app(t, m.owner, fmt.Sprintf("app %d", m.names)), connected: true, grants: map[string]*modelGrant{}}
 }
 
 // relist shows the upstream's tools to the store as they are now.
@@ -415,6 +476,7 @@ func (m *model) reserved(rt *rapid.T, a *modelApp, c authority.Call, method stri
 		m.rows = append(m.rows, r)
 	}
 	r.attempt, r.deadline, r.state = authority.AttemptOf(ch.Row), m.now().Add(c.Deadline), invocation.Reserved
+	r.grant, r.admitted = a.grants[method].id, m.now()
 	if want.use != nil {
 		want.use.state, want.use.usedBy = confirmation.Used, c.Tx
 	}
@@ -643,11 +705,13 @@ func (m *model) answerQuestion(rt *rapid.T) {
 func (m *model) grant(rt *rapid.T) {
 	a, method := m.drawApp(rt), m.drawMethod(rt)
 	g := &modelGrant{id: id.New[id.Grant](), revision: m.methods[method].revision}
+	g.limit = rapid.SampledFrom([]budget.Limit{{}, {}, {PerMinute: 2}, {AtOnce: 1}, {PerDay: 2}, {PerDay: 3, PerMinute: 1},
+		{Price: 5, SpendPerDay: 14, Currency: "EUR"}}).Draw(rt, "limit")
 	if rapid.IntRange(0, 3).Draw(rt, "expires") == 0 {
 		g.expires = m.now().Add(7 * time.Minute)
 	}
 	_, err := m.p.Grant(rt.Context(), m.server.resource, authority.GrantMethods{Owner: m.owner, Client: a.caller.Client, Methods: []string{method},
-		Confirm: grant.ByEffect, ExpiresAt: g.expires, NewConsent: id.New[id.Consent](), NewAssignment: id.New[id.Assignment](), NewGrants: []id.Grant{g.id}})
+		Confirm: grant.ByEffect, ExpiresAt: g.expires, Limit: g.limit, NewConsent: id.New[id.Consent](), NewAssignment: id.New[id.Assignment](), NewGrants: []id.Grant{g.id}})
 	switch {
 	case !a.connected:
 		expect(rt, err, fault.NotFound)
@@ -655,7 +719,7 @@ func (m *model) grant(rt *rapid.T) {
 		expect(rt, err, fault.NeedsConsent)
 	default:
 		ok(rt, err)
-		a.grants[method] = g
+		a.grants[method], a.assigned = g, true
 	}
 }
 
@@ -674,6 +738,7 @@ func (m *model) revoke(rt *rapid.T) {
 		if n != live {
 			rt.Fatalf("%d rows ended, want %d", n, live)
 		}
+		a.assigned = false
 		return
 	}
 	g := a.grants[m.drawMethod(rt)]
@@ -692,7 +757,7 @@ func (m *model) disconnect(rt *rapid.T) {
 		return
 	}
 	ok(rt, m.p.Disconnect(rt.Context(), m.owner, a.caller.Client))
-	a.connected = false
+	a.connected, a.assigned = false, false
 	for _, g := range a.grants {
 		g.revoked = true
 	}

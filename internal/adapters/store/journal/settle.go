@@ -9,7 +9,6 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
-	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
 // Settle writes the outcome of an attempt, once, and gives the answer that the
@@ -35,12 +34,10 @@ func (j *Journal) Settle(ctx context.Context, c authority.Caller, s authority.Se
 		}
 		return j.settle(tx, kind, row, withheld)
 	})
-	if err == nil || fault.Is(err, fault.Conflict) {
-		j.ended(s.Attempt)
-	}
 	if err != nil {
-		return invocation.Answer{}, err
+		return invocation.Answer{}, err // a refused move leaves the attempt as open as it was
 	}
+	j.ended(s.Attempt)
 	return answer, nil
 }
 

@@ -48,8 +48,9 @@ type Tally struct {
 	mu     sync.Mutex
 	gauges map[gaugeKey]*gauge
 	open   map[Attempt]held
+	blind  int       // open attempts that a gauge has not counted
 	ready  bool      // no row of another process is open any more
-	began  time.Time // of the first call that was counted; what was before is in the rows only
+	began  time.Time // of the first call since which all are counted; what was before is in the rows only
 }
 
 // New returns a tally that counts rows until Ready.
@@ -82,8 +83,11 @@ type gauge struct {
 
 type period struct{ number, calls int64 }
 
-// held are the gauges that an open attempt is counted in.
-type held [4]*gauge
+// held is where an open attempt is counted.
+type held struct {
+	gauges [4]*gauge
+	blind  bool // not everywhere
+}
 
 const (
 	gaugesMax   = 1 << 14
@@ -162,7 +166,7 @@ func (t *Tally) prepare(tx *sqldb.Tx, s Scope, n budget.Need, now time.Time) (kn
 		}
 	}
 	before := budget.Since(now).Before(t.began)
-	known = t.ready
+	known = t.ready && t.blind == 0
 	t.mu.Unlock()
 	if !missing || !known {
 		return known, nil
@@ -217,17 +221,22 @@ func (t *Tally) Enter(a Attempt, s Scope, open bool, now time.Time) {
 	for i, key := range s.keys() {
 		g := t.gauges[key]
 		if g == nil {
-			continue // the rows are counted each time
+			h.blind, t.began = true, now // until it is over and a minute old, only the rows know of it
+			continue
 		}
 		g.add(periodOf(now), 1)
 		if open {
 			g.open++
-			h[i] = g
+			h.gauges[i] = g
 		}
 	}
-	if open {
-		t.open[a] = h
+	if !open {
+		return
 	}
+	if h.blind {
+		t.blind++
+	}
+	t.open[a] = h
 }
 
 // Leave frees the place of an attempt that is over, or that was never written. One
@@ -235,10 +244,14 @@ func (t *Tally) Enter(a Attempt, s Scope, open bool, now time.Time) {
 func (t *Tally) Leave(a Attempt) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, g := range t.open[a] {
+	h := t.open[a]
+	for _, g := range h.gauges {
 		if g != nil {
 			g.open--
 		}
+	}
+	if h.blind {
+		t.blind--
 	}
 	delete(t.open, a)
 }
