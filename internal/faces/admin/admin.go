@@ -88,6 +88,7 @@ func New(host Host, services Services, log *slog.Logger) *Door {
 	on(d, adminwire.ResourcesShow, d.resourcesShow)
 	on(d, adminwire.ReviewApprove, d.reviewApprove)
 	on(d, adminwire.ReviewReaffirm, d.reviewReaffirm)
+	on(d, adminwire.ReviewDefer, d.reviewDefer)
 	on(d, adminwire.GrantsList, d.grantsList)
 	on(d, adminwire.GrantsAdd, d.grantsAdd)
 	on(d, adminwire.GrantsRevoke, d.grantsRevoke)

@@ -18,15 +18,16 @@ func appOf(a view.App) adminwire.App {
 
 func (d *Door) resourceOf(r view.Resource) adminwire.Resource {
 	methods := make([]resource.Method, len(r.Methods))
-	states := map[string]int{}
+	states, declined := map[string]int{}, 0
 	for i, kept := range r.Methods {
 		methods[i] = kept.Method
 		states[string(kept.Method.State)]++
+		declined += one(waits(kept) && isDeclined(r, kept))
 	}
 	out := adminwire.Resource{
 		ID: r.Row.ID.String(), Kind: string(r.Row.Kind), Label: r.Row.Label, Alias: r.Row.Alias, State: string(r.Row.State),
 		Storage: string(r.Row.Storage), Revision: r.Row.Revision.String(), DescriptorDigest: r.Row.Descriptor(methods).String(),
-		PresentationDigest: r.Row.Presentation().String(), CreatedAt: r.Row.CreatedAt, Methods: states,
+		PresentationDigest: r.Row.Presentation().String(), CreatedAt: r.Row.CreatedAt, Methods: states, Declined: declined,
 	}
 	if a := r.Adapter; !a.ID.IsZero() {
 		if ceiling := d.ceiling(); ceiling != (adminwire.Ceiling{}) {
@@ -44,7 +45,23 @@ func (d *Door) resourceOf(r view.Resource) adminwire.Resource {
 }
 
 func (d *Door) reviewOf(r owner.Review) adminwire.Review {
-	return adminwire.Review{Resource: d.resourceOf(r.Resource), Methods: each(r.Methods, definitionOf), Shown: r.Shown.String()}
+	out := adminwire.Review{Resource: d.resourceOf(r.Resource), Methods: each(r.Methods, definitionOf), Shown: r.Shown.String()}
+	for i, kept := range r.Methods {
+		if said, ok := r.Deferral(kept.Method); ok && waits(kept) {
+			out.Methods[i].Answer = string(said.Say)
+		}
+	}
+	return out
+}
+
+// waits reports whether a method waits for the owner's first or new yes.
+func waits(k resource.Kept) bool {
+	return k.Method.State == resource.Proposed || k.Method.State == resource.NeedsConsent
+}
+
+func isDeclined(r view.Resource, k resource.Kept) bool {
+	said, ok := r.Deferral(k.Method)
+	return ok && said.Say == view.No
 }
 
 func definitionOf(k resource.Kept) adminwire.Definition {

@@ -61,7 +61,7 @@ func (d *Door) count(ctx context.Context) (adminwire.Count, error) {
 			n.Down += one(now.State == "failed")
 		}
 		for _, kept := range r.Methods {
-			n.Review += one(kept.Method.State == resource.Proposed || kept.Method.State == resource.NeedsConsent)
+			n.Review += one(waits(kept) && !isDeclined(r, kept))
 		}
 	}
 	grants, err := d.Grants.List(ctx, d.host.Owner, "")

@@ -84,6 +84,14 @@ func (d *Door) reviewReaffirm(ctx context.Context, req adminwire.Reaffirm) (admi
 		Methods: req.Methods, Grants: len(changes.Grants)}, nil
 }
 
+func (d *Door) reviewDefer(ctx context.Context, req adminwire.Defer) (adminwire.Empty, error) {
+	shown, err := digest.Parse(req.Shown)
+	if err != nil {
+		return adminwire.Empty{}, at(err, "/shown")
+	}
+	return adminwire.Empty{}, d.Reviews.Defer(ctx, d.host.Owner, req.Resource, shown, req.Methods, view.Say(req.Answer))
+}
+
 func effectsOf(words []string) (effect.Set, error) {
 	classes := each(words, func(word string) effect.Class { return effect.Class(word) })
 	return effect.SetOf(classes...)

@@ -9,6 +9,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/digest"
+	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 )
 
@@ -19,6 +20,7 @@ type ReviewStore interface {
 	Resource(ctx context.Context, owner id.Owner, ref string) (view.Resource, error)
 	Approve(ctx context.Context, owner id.Owner, which id.Resource, c authority.Approve) (authority.ApproveChanges, error)
 	Reaffirm(ctx context.Context, owner id.Owner, which id.Resource, c authority.Approve) (authority.ReaffirmChanges, error)
+	Defer(ctx context.Context, owner id.Owner, which id.Resource, shown digest.Digest, methods []string, say view.Say) error
 }
 
 // Reviews are the resources of a pool and the owner's yes to their methods.
@@ -85,4 +87,17 @@ func (r *Reviews) Reaffirm(ctx context.Context, owner id.Owner, ref string, show
 		Owner: owner, Shown: shown, Choices: choices,
 		NewConsent: id.New[id.Consent](), NewRevision: id.New[id.Revision](),
 	})
+}
+
+// Defer remembers a no, or a not yet, to methods as they were shown. It is asked for
+// again when their definitions change.
+func (r *Reviews) Defer(ctx context.Context, owner id.Owner, ref string, shown digest.Digest, methods []string, say view.Say) error {
+	if say != view.No && say != view.Later {
+		return fault.New(fault.InvalidRequest, "the answer is no or later")
+	}
+	got, err := r.store.Resource(ctx, owner, ref)
+	if err != nil {
+		return err
+	}
+	return r.store.Defer(ctx, owner, got.Row.ID, shown, methods, say)
 }

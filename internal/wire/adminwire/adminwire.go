@@ -33,6 +33,7 @@ var (
 	ResourcesShow    = Method[ResourceRef, Review]{"resources.show", false}
 	ReviewApprove    = Method[Approve, Approved]{"review.approve", true}
 	ReviewReaffirm   = Method[Reaffirm, Reaffirmed]{"review.reaffirm", true} // for methods of which nothing but words has changed
+	ReviewDefer      = Method[Defer, Empty]{"review.defer", true}            // remembers a no or a later; changes nobody's authority
 	GrantsList       = Method[ListGrants, Grants]{"grants.list", false}
 	GrantsAdd        = Method[AddGrants, Grants]{"grants.add", true}
 	GrantsRevoke     = Method[RevokeGrants, Revoked]{"grants.revoke", true}
@@ -69,7 +70,7 @@ func (m Method[Req, Rep]) row() Row {
 func Rows() []Row {
 	return []Row{
 		HostStatus.row(), HostVersion.row(), AppsList.row(), AppsAdd.row(), AppsDisconnect.row(), ResourcesList.row(),
-		ResourcesShow.row(), ReviewApprove.row(), ReviewReaffirm.row(), GrantsList.row(), GrantsAdd.row(), GrantsRevoke.row(), ConfirmList.row(),
+		ResourcesShow.row(), ReviewApprove.row(), ReviewReaffirm.row(), ReviewDefer.row(), GrantsList.row(), GrantsAdd.row(), GrantsRevoke.row(), ConfirmList.row(),
 		ConfirmApprove.row(), ConfirmDeny.row(), JournalList.row(), JournalShow.row(), JournalReconcile.row(),
 		JournalVerify.row(), CallMethod.row(), ImportPlan.row(), ImportAdd.row(), ImportRefresh.row(),
 		ImportExport.row(), ImportRemove.row(),
@@ -135,7 +136,7 @@ type Count struct {
 	Resources     int  `json:"resources"`
 	Grants        int  `json:"grants"`        // live rows
 	Confirmations int  `json:"confirmations"` // open
-	Review        int  `json:"review"`        // methods that wait for a first or a new yes
+	Review        int  `json:"review"`        // methods that wait for a first or a new yes, and were not declined
 	Indeterminate int  `json:"indeterminate"` // calls in doubt, at most a page of them
 	More          bool `json:"more"`          // there are more calls in doubt than that
 	Down          int  `json:"down,omitzero"` // upstreams that somebody asked for and that do not run

@@ -70,6 +70,7 @@ type Resource struct {
 	CreatedAt          time.Time      `json:"created_at"`
 	Upstream           *Upstream      `json:"upstream,omitzero"` // none for a built-in
 	Methods            map[string]int `json:"methods"`           // how many are in which state
+	Declined           int            `json:"declined,omitzero"` // of those that wait, how many the owner said no to
 	Ceiling            *Ceiling       `json:"ceiling,omitzero"`  // none for a built-in
 }
 
@@ -131,6 +132,7 @@ type Definition struct {
 	Upstream       strictjson.Raw `json:"upstream,omitzero"` // the whole tool as it was received; untrusted
 	Import         strictjson.Raw `json:"import,omitzero"`   // what the importer decided and lost
 	Change         *Change        `json:"change,omitzero"`   // of a drifted one: how it differs from what was approved
+	Answer         string         `json:"answer,omitzero"`   // what the owner said to it as it is now, if no yes: no or later
 }
 
 // Change is how a method that needs a new yes differs from what the owner approved
@@ -170,6 +172,15 @@ type Approved struct {
 	Resource string   `json:"resource"` // id
 	Revision string   `json:"revision"`
 	Methods  []string `json:"methods"`
+}
+
+// Defer says no, or later, to methods of one resource as they were shown. A no holds
+// until the definition changes.
+type Defer struct {
+	Resource string   `json:"resource"` // as in ResourceRef
+	Shown    string   `json:"shown"`    // of the Review
+	Methods  []string `json:"methods"`
+	Answer   string   `json:"answer"` // no or later
 }
 
 // Reaffirm says yes again to methods of one resource as they were shown, of which the

@@ -40,9 +40,11 @@ func (h *Holdings) Resource(ctx context.Context, owner id.Owner, ref string) (ou
 			if err == nil && found == nil {
 				err = authority.NotFound()
 			}
-			if err == nil {
-				out = *found
+			if err != nil {
+				return err
 			}
+			out = *found
+			out.Deferred, err = deferralsOf(tx, owner, which)
 			return err
 		}
 		if ref == "" || !resource.Readable(ref) {
@@ -71,6 +73,9 @@ func resources(tx *ledger.Tx, owner id.Owner, query string, args ...any) ([]view
 	}
 	for i := range list {
 		if list[i].Methods, err = record.MethodsOf(tx.Tx, owner, list[i].Row.ID); err != nil {
+			return nil, err
+		}
+		if list[i].Deferred, err = deferralsOf(tx, owner, list[i].Row.ID); err != nil {
 			return nil, err
 		}
 	}

@@ -131,6 +131,19 @@ CREATE TABLE methods (
   PRIMARY KEY (owner, resource, contract, method)
 );
 
+-- What the owner said to a proposal that is no yes, as long as it is the same one.
+CREATE TABLE deferrals (
+  owner TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  contract TEXT NOT NULL,
+  method TEXT NOT NULL,
+  method_digest TEXT NOT NULL,
+  binding_digest TEXT NOT NULL,
+  answer TEXT NOT NULL,
+  answered_at BIGINT NOT NULL,
+  PRIMARY KEY (owner, resource, contract, method)
+);
+
 CREATE TABLE assignments (
   owner TEXT NOT NULL,
   assignment TEXT NOT NULL,

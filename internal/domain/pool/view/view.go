@@ -81,9 +81,40 @@ type Connection struct {
 
 // Resource is a resource with its methods and, for an imported one, its entry.
 type Resource struct {
-	Row     resource.Row
-	Adapter Adapter
-	Methods []resource.Kept
+	Row      resource.Row
+	Adapter  Adapter
+	Methods  []resource.Kept
+	Deferred []Deferral
+}
+
+// Deferral is what the owner said to a proposal without saying yes. It holds for
+// the method as it was defined then.
+type Deferral struct {
+	Contract, Method string
+	Pin              grant.Pin
+	Say              Say
+	At               time.Time
+}
+
+// Say is an answer to a proposal that is no yes.
+type Say string
+
+// The answers. A method that the owner said no to waits for nobody until its
+// definition changes.
+const (
+	No    Say = "no"
+	Later Say = "later"
+)
+
+// Deferral is what the owner said to a method as it is defined now; false where
+// nothing was said to it.
+func (r Resource) Deferral(m resource.Method) (Deferral, bool) {
+	for _, d := range r.Deferred {
+		if d.Contract == m.Contract && d.Method == m.Definition.ID && d.Pin == m.Pin() {
+			return d, true
+		}
+	}
+	return Deferral{}, false
 }
 
 // Listing is what one fresh listing changed.

@@ -1,8 +1,8 @@
 // Package interview finds out to which methods the owner says yes: from the words
-// of a command, or method by method in a terminal. It changes nothing. In a
-// terminal the end of the input, an interrupt and q all mean that nothing is
-// chosen. One interview reads one input; it is not
-// safe for concurrent use.
+// of a command, or in a sitting at a terminal, where many are decided by one word
+// and those that are odd one by one. It changes nothing. Nothing is chosen
+// without a last yes, which the end of the input and an interrupt are not. One
+// interview reads one input; it is not safe for concurrent use.
 package interview
 
 import (
@@ -28,17 +28,22 @@ type Interview struct {
 	in   *bufio.Reader
 	out  io.Writer
 	done <-chan struct{}
+	over bool       // nobody answers any more
+	rest []proposal // of a sitting, what is to be asked about one by one
 }
 
 // New returns an interview that ends when ctx does.
 func New(ctx context.Context, in io.Reader, out io.Writer) *Interview {
 	limited := &io.LimitedReader{R: in, N: bound.RequestBytes.Max}
-	return &Interview{in, bufio.NewReader(limited), out, ctx.Done()}
+	return &Interview{from: in, in: bufio.NewReader(limited), out: out, done: ctx.Done()}
 }
 
 // ask prints a question and gives the answer, and false where there is none. A
 // read that an interrupt leaves behind ends with the process.
 func (v *Interview) ask(format string, args ...any) (string, bool) {
+	if v.over {
+		return "", false
+	}
 	fmt.Fprintf(v.out, format+" ", args...)
 	answer := make(chan string, 1)
 	go func() {
@@ -49,8 +54,10 @@ func (v *Interview) ask(format string, args ...any) (string, bool) {
 	}()
 	select {
 	case line, ok := <-answer:
+		v.over = !ok
 		return line, ok
 	case <-v.done:
+		v.over = true
 		return "", false
 	}
 }
@@ -75,61 +82,35 @@ func (v *Interview) Input(in clientconfig.Input) (string, bool) {
 	return answer, ok && (answer != "" || !in.Given)
 }
 
-// Approve goes through the methods that wait and returns what the owner said yes
-// to, after a last yes to the whole.
-func (v *Interview) Approve(r adminwire.Review) []adminwire.Choice {
-	var chosen []adminwire.Choice
-	for _, m := range sheet.Waiting(r) {
-		fmt.Fprintln(v.out)
-		sheet.Method(v.out, m, false)
-		choice, yes, ok := v.method(m)
-		if !ok {
-			return nil
-		}
-		if yes {
-			chosen = append(chosen, choice)
-		}
-	}
-	if len(chosen) == 0 {
-		return nil
-	}
-	fmt.Fprintln(v.out)
-	list := paper.NewTable()
-	for _, c := range chosen {
-		list.Row(c.Method, strings.Join(c.Effects, ","))
-	}
-	list.Write(v.out, "  ")
-	last, ok := v.ask("Approve %s of %s, shown as %s? [y/n]", paper.Count(len(chosen), "method"), paper.Line(r.Resource.Label), r.Shown)
-	if !ok || !strings.EqualFold(last, "y") {
-		return nil
-	}
-	return chosen
-}
+const answers = "y approves it, n refuses it until it changes, s asks again another time, e changes its effects, d shows its schemas, q leaves."
 
-const answers = "y approves it, n leaves it as it is, e changes its effects, d shows its schemas, q leaves and approves nothing."
-
-// method asks about one method until the answer is one; ok is false where the
-// owner leaves.
-func (v *Interview) method(m adminwire.Definition) (choice adminwire.Choice, yes, ok bool) {
-	choice = adminwire.Choice{Method: m.Method, Effects: m.Effects}
+// method asks about one method until the answer is one: y, n, s or q, and with
+// which effects. False is no answer.
+func (v *Interview) method(m adminwire.Definition) (said byte, effects []string, ok bool) {
+	effects = m.Effects
+	if m.Change != nil && m.Change.Kind != "meaning" {
+		effects = m.Change.Effects
+	}
 	for {
-		answer, ok := v.ask("Approve %s with %s? [y]es, [n]o, [e]ffects, [d]etails, [q]uit:", paper.Line(m.Method), named(choice.Effects))
+		answer, ok := v.ask("Approve %s with %s? [y]es, [n]o, [s]kip for now, [e]ffects, [d]etails, [q]uit:", paper.Line(m.Method), named(effects))
 		if !ok {
-			return choice, false, false
+			return 0, nil, false
 		}
 		switch strings.ToLower(answer) {
 		case "y", "yes":
-			if len(choice.Effects) > 0 {
-				return choice, true, true
+			if len(effects) > 0 {
+				return 'y', effects, true
 			}
 			fmt.Fprintln(v.out, "First say which effects it has.")
 		case "n", "no":
-			return choice, false, true
+			return 'n', effects, true
+		case "s", "skip":
+			return 's', effects, true
 		case "q", "quit":
-			return choice, false, false
+			return 'q', effects, true
 		case "e", "effects":
-			if choice.Effects, ok = v.effects(choice.Effects); !ok {
-				return choice, false, false
+			if effects, ok = v.effects(effects); !ok {
+				return 0, nil, false
 			}
 		case "d", "details":
 			sheet.Method(v.out, m, true)

@@ -18,10 +18,11 @@ import (
 
 // reviewing is what review was told.
 type reviewing struct {
-	approve, shown string
-	methods        []string
-	effects        map[string]string
-	all, full      bool
+	approve, decline, reaffirm, shown string
+	methods                           []string
+	effects                           map[string]string
+	all, full                         bool
+	filter
 }
 
 func (d verbs) review() *cobra.Command {
@@ -30,47 +31,85 @@ func (d verbs) review() *cobra.Command {
 		Use: "review [RESOURCE]", Short: "read what a resource's methods are, and say yes to them", Args: desk.Words(0, 1),
 		Long: `Without RESOURCE, lists what waits for your review. With it, shows each method as
 models will be told of it, the effects that it is taken to have, and how its
-arguments were narrowed. In a terminal it then asks method by method.
+arguments were narrowed. In a terminal it then asks: where many wait, those that
+differ by the usual bounds alone are decided together, by their effects, and the
+others one by one. What you skip is asked again another time, and what you refuse
+when it changes. --all-servers does so for everything that waits.
 
 --approve says yes without questions. It approves what is there when the command
-runs; --shown makes it fail if that is not what you read before.`,
+runs; --shown makes it fail if that is not what you read before. --reaffirm is the
+yes to changes of words, under which grants go on, and --decline a no that holds
+until the definition changes.`,
 		Example: `  steward review notes
+  steward review --all-servers --effect read
+  steward review --changed
   steward review --approve notes --methods read_note,write_note
-  steward review --approve notes --all --effects send_note=write+communicate`,
+  steward review --approve notes --all --effects send_note=write+communicate
+  steward review --reaffirm notes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return d.runReview(cmd.Context(), strings.Join(args, ""), r)
 		},
 	})
 	f := cmd.Flags()
 	f.StringVar(&r.approve, "approve", "", "the resource whose methods you approve")
-	f.StringSliceVar(&r.methods, "methods", nil, "each `METHOD` that you approve, with commas")
-	f.BoolVar(&r.all, "all", false, "approve every method that waits")
+	f.StringVar(&r.reaffirm, "reaffirm", "", "the resource of which you approve every method that changed in words only, or those of --methods")
+	f.StringVar(&r.decline, "decline", "", "the resource whose methods you refuse until they change")
+	f.StringSliceVar(&r.methods, "methods", nil, "each `METHOD` that you speak of, with commas")
+	f.BoolVar(&r.all, "all", false, "approve every method that waits and that you did not decline")
 	f.StringToStringVar(&r.effects, "effects", nil, "`METHOD=CLASS+CLASS` for methods whose effects differ from the shown ones, with commas")
 	f.Lookup("effects").DefValue = "" // it would be told as []
 	f.StringVar(&r.shown, "shown", "", "approve only if this is still the digest of what is there")
 	f.BoolVar(&r.full, "full", false, "show each usual bound, the schemas and the tools as they were received")
+	f.BoolVar(&r.everything, "all-servers", false, "look at the methods of all servers")
+	f.StringVar(&r.effect, "effect", "", "only methods with this effect, such as read")
+	f.StringVar(&r.outcome, "outcome", "", "only methods that were imported as_is, narrowed or lossy")
+	f.BoolVar(&r.changed, "changed", false, "only methods that changed since you approved them")
+	f.BoolVar(&r.declined, "declined", false, "those that you declined, too")
 	return cmd
+}
+
+// said counts the words of a command that say something already.
+func (r reviewing) said() (n int) {
+	for _, s := range []string{r.approve, r.decline, r.reaffirm} {
+		if s != "" {
+			n++
+		}
+	}
+	return n
 }
 
 func (d verbs) runReview(ctx context.Context, ref string, r reviewing) error {
 	switch {
-	case r.approve == "" && (len(r.methods) > 0 || r.all || len(r.effects) > 0 || r.shown != ""):
+	case r.said() == 0 && (len(r.methods) > 0 || r.all || len(r.effects) > 0 || r.shown != ""):
 		return trouble.UsageOf("steward review --approve RESOURCE --methods METHOD,METHOD", "say which resource you approve: --approve RESOURCE")
-	case r.approve != "" && ref != "":
-		return trouble.UsageOf("steward review --help", "name the resource once, with --approve")
+	case r.said() > 1 || r.said() == 1 && (ref != "" || r.filter != filter{}):
+		return trouble.UsageOf("steward review --help", "say one of --approve, --reaffirm and --decline, and name the resource with it")
 	case r.approve != "":
 		return d.approve(ctx, r)
-	case ref == "":
+	case r.decline != "":
+		return d.decline(ctx, r)
+	case r.reaffirm != "":
+		return d.reaffirm(ctx, r)
+	case ref == "" && r.filter == filter{}:
 		return d.reviewList(ctx)
+	case ref == "" || r.filter != filter{}:
+		return d.many(ctx, ref, r)
 	}
 	review, err := desk.Ask(ctx, d.Desk, adminwire.ResourcesShow, adminwire.ResourceRef{Resource: ref})
 	if err != nil {
 		return err
 	}
-	if !d.JSON && !r.full && len(sheet.Waiting(review)) > 0 && outlet.Terminal(d.In) && outlet.Terminal(d.Out) {
-		return d.interview(ctx, review)
+	if !d.JSON && !r.full && len(undecided(review)) > 0 && outlet.Terminal(d.In) && outlet.Terminal(d.Out) {
+		sheet.Methods(d.Out, review.Methods)
+		sheet.Legend(d.Out)
+		return d.sit(ctx, []adminwire.Review{review}, r.filter, "steward review "+paper.Word(review.Resource.Label))
 	}
 	return desk.Show(d.Desk, review, func(review adminwire.Review) { d.printReview(review, r.full) })
+}
+
+// undecided lists the methods that wait and that the owner did not decline.
+func undecided(r adminwire.Review) []adminwire.Definition {
+	return slices.DeleteFunc(sheet.Waiting(r), func(m adminwire.Definition) bool { return m.Answer == "no" })
 }
 
 // reviewList tells which resources have methods that wait.
@@ -86,10 +125,15 @@ func (d verbs) reviewList(ctx context.Context) error {
 			return
 		}
 		t := paper.NewTable("resource", "methods", "read them with")
+		waiting := 0
 		for _, r := range all.Resources {
 			t.Row(r.Label, sheet.States(r.Methods), d.Here("steward review "+paper.Word(r.Label)))
+			waiting += sheet.WaitingCount(r)
 		}
 		t.Write(d.Out, "")
+		if len(all.Resources) > 1 {
+			d.Say("All of the %s in one sitting: %s", paper.Count(waiting, "method"), d.Here("steward review --all-servers"))
+		}
 	})
 }
 
@@ -103,19 +147,9 @@ func (d verbs) printReview(r adminwire.Review, full bool) {
 	d.Say("")
 	sheet.Legend(d.Out)
 	d.Say("shown: %s", r.Shown)
-	if len(sheet.Waiting(r)) > 0 {
+	if len(undecided(r)) > 0 {
 		d.Next("steward review --approve " + paper.Word(r.Resource.Label) + " --all --shown " + r.Shown)
 	}
-}
-
-func (d verbs) interview(ctx context.Context, r adminwire.Review) error {
-	sheet.Methods(d.Out, r.Methods)
-	sheet.Legend(d.Out)
-	chosen := interview.New(ctx, d.In, d.Out).Approve(r)
-	if len(chosen) == 0 {
-		return trouble.New(trouble.Failed, "nothing was approved", "steward review "+paper.Word(r.Resource.Label))
-	}
-	return d.sendApproval(ctx, r, chosen)
 }
 
 func (d verbs) approve(ctx context.Context, r reviewing) error {
@@ -130,10 +164,14 @@ func (d verbs) approve(ctx context.Context, r reviewing) error {
 		return err
 	}
 	look := "steward review " + paper.Word(review.Resource.Label)
-	if r.shown != "" && r.shown != review.Shown {
-		return trouble.New(trouble.Failed, "the definitions are not those that were shown as "+r.shown, look)
+	if err := r.unchanged(review); err != nil {
+		return err
 	}
-	chosen, err := interview.Choose(review, r.methods, r.all, r.effects)
+	of := review
+	if r.all {
+		of.Methods = slices.DeleteFunc(slices.Clone(review.Methods), func(m adminwire.Definition) bool { return m.Answer == "no" })
+	}
+	chosen, err := interview.Choose(of, r.methods, r.all, r.effects)
 	if err != nil {
 		return err
 	}

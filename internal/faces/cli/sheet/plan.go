@@ -33,6 +33,20 @@ func imported(m adminwire.Definition) (p adminwire.PlannedTool, ok bool) {
 	return p, ok
 }
 
+// Usual reports whether a method differs from what its server says by usual bounds
+// alone, or not at all.
+func Usual(m adminwire.Definition) bool {
+	p, ok := imported(m)
+	return ok && len(p.Lost) == 0 && !slices.ContainsFunc(p.Decisions, func(d adminwire.Decision) bool { return d.Exception })
+}
+
+// Outcome is what an import made of a method: as_is, narrowed, lossy or refused,
+// and empty for a method that was not imported.
+func Outcome(m adminwire.Definition) string {
+	p, _ := imported(m)
+	return p.Outcome
+}
+
 // Plan tells for each server how many of its tools have which outcome, and for
 // each tool that does not keep all of itself, why.
 func Plan(w io.Writer, tools []adminwire.PlannedTool) {

@@ -28,9 +28,9 @@ func Waiting(r adminwire.Review) []adminwire.Definition {
 	return slices.DeleteFunc(slices.Clone(r.Methods), func(m adminwire.Definition) bool { return !Waits(m) })
 }
 
-// WaitingCount counts the methods of a resource that wait.
+// WaitingCount counts the methods of a resource that wait and were not declined.
 func WaitingCount(r adminwire.Resource) int {
-	return r.Methods[string(resource.Proposed)] + r.Methods[string(resource.NeedsConsent)]
+	return r.Methods[string(resource.Proposed)] + r.Methods[string(resource.NeedsConsent)] - r.Declined
 }
 
 // States is a resource's count of methods by state: "3 active, 1 refused".
@@ -124,6 +124,10 @@ func Method(w io.Writer, m adminwire.Definition, whole bool) {
 		field("tool", m.Tool)
 	}
 	field("why", m.Reason)
+	if m.Answer != "" {
+		field("you said", map[string]string{"no": "no, to just this", "later": "not yet"}[m.Answer])
+	}
+	changed(w, m.Change, indent)
 	if p, ok := imported(m); ok {
 		narrowed(w, p, whole, indent)
 	}
