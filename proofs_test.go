@@ -74,6 +74,11 @@ var proofs = []proven{
 	{"A55, A58", "lists are private, and a cached one opens nothing", at(mcpdoorT, "TestFromGrantToDisconnection", mcpdoorT, "TestGuessedNamesReachNobody", doorT, "TestClientsSeeWhatTheyMayCall"), "no caching proxy stands between"},
 	{"A56", "header and body say the same", at(doorT, "TestAHeaderHasOneValue", doorT, "TestTheDoorAnswersLikeTheSDK"), ""},
 	{"FF78", "every refusal names a command, which is run and helps", at(liveT, "TestWhatIsToldToDoNextHelps", liveT, "TestWhatTheDoctorSaysHelps", settingsT, "TestWhatIsWrongIsRefusedAndMended"), "the console is not built"},
+	{"I12", "text that does not fit the budget is refused before it is accepted", at(turnsT, "TestTurnsEnd"), ""},
+	{"I22, FF104, FF106", "a call runs once, and its outcome comes by the connection that there is now", at(lendingT, "TestALostConnectionRunsNothingAgain", lendingT, "TestAKilledApplicationIsSettledByItsSuccessor"), ""},
+	{"I27", "records come before effects, and results before the model", at(turnsT, "TestRecordsComeBeforeEffects", lendingT, "TestADaemonKilledAtEveryPointTellsTheTruthAfterwards"), ""},
+	{"FP11, FP12", "killed around an executor's result", at(lendingT, "TestADaemonKilledAtEveryPointTellsTheTruthAfterwards"), "by kill; error and hang: not tried"},
+	{"A65, FF109", "captures follow no link and never hold foreign bytes", at(captureT, "TestOnlyPlainFilesOfTheWorkspaceAreCaptured", captureT, "TestRacingRenamesNeverCaptureForeignBytes", captureT, "TestAFileThatChangesIsRefused"), ""},
 	{"FF96, FF100", "a confirmation shows the whole input, and outlives a restart", at(liveT, "TestWhatIsToldToDoNextHelps"), "in the terminal; the console is not built"},
 	{"FF79, A9", "hidden characters are seen", at(resourceT, "TestHiddenCharactersAreSeen", importerT, "TestModelsAreToldWhatTheOwnerSaw"), ""},
 	{"FF81", "a filtered tool cannot be called by name", at(mcpdoorT, "TestGuessedNamesReachNobody"), ""},
@@ -138,6 +143,9 @@ const (
 	portT       = "test/port"
 	liveT       = "test/cli/live"
 	settingsT   = "internal/faces/cli/settings"
+	turnsT      = "internal/service/turns"
+	lendingT    = "test/lending"
+	captureT    = "internal/adapters/workspacecapture"
 )
 
 // at reads its words as folders, each followed by a test in it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
 	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/failpoint"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/means/sqldb/lockedfile"
 )
@@ -105,7 +106,13 @@ func (w *Stream) mend() error {
 // what is on it. After an error the stream takes no more, but for limit_exceeded,
 // which changes nothing.
 func (w *Stream) Append(_ context.Context, turn string, kind transcript.Kind, data any) error {
+	if err := failpoint.Hit(failpoint.Before(string(kind))); err != nil {
+		return errLog.Because(err)
+	}
 	_, err := w.append(turn, kind, data)
+	if err == nil {
+		err = failpoint.Hit(failpoint.After(string(kind)))
+	}
 	return err
 }
 

@@ -24,3 +24,10 @@ const (
 	ResultRead    Point = "FP11" // result received, not durable
 	ResultDurable Point = "FP12" // result durable, not acknowledged
 )
+
+// Before is the instant before a record of a session's log is written; kind is
+// the record's.
+func Before(kind string) Point { return Point("before_" + kind) }
+
+// After is the instant at which it is durable and nobody has heard of it.
+func After(kind string) Point { return Point("after_" + kind) }

@@ -159,11 +159,16 @@ func (s *Service) Close(ctx context.Context) error {
 // idBytes is how much randomness an ID has.
 const idBytes = 16
 
-// fresh mints an unpredictable ID.
+// fresh mints an unpredictable ID. None begins with a hyphen, since people type
+// IDs behind verbs.
 func fresh() string {
-	var b [idBytes]byte
-	rand.Read(b[:])
-	return base64.RawURLEncoding.EncodeToString(b[:])
+	for {
+		var b [idBytes]byte
+		rand.Read(b[:])
+		if id := base64.RawURLEncoding.EncodeToString(b[:]); id[0] != '-' {
+			return id
+		}
+	}
 }
 
 // NewConnection mints the ID of a connection.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -166,8 +167,12 @@ func Trouble(err error) error {
 		return trouble.New(exitOf(refused.Code), fmt.Sprintf("the daemon refused: %s (%s)", refused.Message, refused.Code), nextOf(refused.Code))
 	case errors.Is(err, context.Canceled):
 		return trouble.New(trouble.Failed, "interrupted", "steward session list")
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED):
+		return trouble.New(trouble.Later, "no session daemon runs for this workspace and state root", "steward daemon start-or-connect")
+	case errors.Is(err, syscall.EINVAL):
+		return trouble.New(trouble.Unsafe, "the path of the daemon's socket is too long for this system", "set XDG_RUNTIME_DIR to a folder with a shorter name")
 	}
-	return trouble.New(trouble.Later, "no session daemon runs for this workspace and state root", "steward daemon start-or-connect")
+	return err
 }
 
 // exitOf and nextOf say what a code of the wire means to whoever typed.

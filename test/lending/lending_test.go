@@ -1,0 +1,522 @@
+// Package lending lends tools to the real session daemon through the public
+// package executor, and kills the daemon and the application while calls run.
+package lending
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stewardhost/steward/executor"
+	"github.com/stewardhost/steward/protocol/sessionwire"
+	"github.com/stewardhost/steward/test/hosttest"
+)
+
+// The environment of a process that is an application of its own.
+const (
+	appRole   = "STEWARD_TEST_APP" // when it dies: early, late, or never
+	appFolder = "STEWARD_TEST_APP_FOLDER"
+)
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(appRole); role != "" {
+		if err := runApp(role, os.Getenv(appFolder)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	hosttest.Main(m)
+}
+
+const script = `on act
+say Acting.
+call act {"what":"x"}
+then
+say The application says {result}.
+on *
+say hello
+`
+
+// contract is what the tool act promises.
+const contract = `{"input_schema":{"type":"object","properties":{"what":{"type":"string","maxLength":64}},"required":["what"],"additionalProperties":false},` +
+	`"output_schema":{"type":"object","properties":{"done":{"type":"string","maxLength":64}},"required":["done"],"additionalProperties":false},"timeout_ms":20000}`
+
+// short is a folder whose name leaves room for that of a socket.
+func short(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "lend-")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	return folder
+}
+
+// daemon is one that runs in the foreground of this test.
+type daemon struct {
+	t       *testing.T
+	folder  string // of everything
+	program string
+	socket  string
+	cmd     *exec.Cmd
+	ended   chan struct{}
+}
+
+func start(t *testing.T, folder, tags string, env ...string) *daemon {
+	t.Helper()
+	d := &daemon{t: t, folder: folder, program: hosttest.Program(t, tags), ended: make(chan struct{})}
+	for _, name := range []string{"work", "state", "run"} {
+		must(t, os.MkdirAll(filepath.Join(folder, name), 0o700))
+	}
+	must(t, os.WriteFile(filepath.Join(folder, "script"), []byte(script), 0o600))
+	d.cmd = d.steward("daemon", "foreground")
+	d.cmd.Env = append(d.cmd.Env, env...)
+	out, err := d.cmd.StdoutPipe()
+	must(t, err)
+	var words bytes.Buffer
+	d.cmd.Stderr = &words
+	must(t, d.cmd.Start())
+	said := bufio.NewReader(out)
+	line, err := said.ReadBytes('\n')
+	var ready struct {
+		Socket string `json:"socket"`
+	}
+	if err != nil || json.Unmarshal(line, &ready) != nil {
+		d.cmd.Process.Kill()
+		d.cmd.Wait()
+		t.Fatalf("the daemon is not ready: %q, %v\n%s", line, err, words.String())
+	}
+	d.socket = ready.Socket
+	go func() { defer close(d.ended); d.cmd.Wait() }()
+	t.Cleanup(func() {
+		d.cmd.Process.Kill()
+		<-d.ended
+		if t.Failed() {
+			t.Logf("the daemon said:\n%s", words.String())
+		}
+	})
+	return d
+}
+
+func (d *daemon) steward(args ...string) *exec.Cmd {
+	cmd := exec.Command(d.program, append(args, "--workspace", filepath.Join(d.folder, "work"), "--state-root", filepath.Join(d.folder, "state"))...)
+	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+filepath.Join(d.folder, "run"), "STEWARD_MODEL=scripted", "STEWARD_MODEL_SCRIPT="+filepath.Join(d.folder, "script"))
+	return cmd
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// patience is a context for what must happen soon.
+func patience(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), hosttest.Patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// effects is the file in which an application notes what it really did: the
+// oracle of these tests.
+type effects string
+
+func (e effects) add(call string) error {
+	f, err := os.OpenFile(string(e), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, call)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func (e effects) all(t *testing.T) []string {
+	t.Helper()
+	raw, err := os.ReadFile(string(e))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(raw))
+}
+
+// lend claims a session, lends it the tool and gives control to with.
+func lend(ctx context.Context, c *executor.Client, session string) (*executor.Session, error) {
+	if session == "" {
+		var err error
+		if session, err = c.CreateSession(ctx, "lending"); err != nil {
+			return nil, err
+		}
+	}
+	s, err := c.Claim(ctx, session, true)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.Lend(ctx, sessionwire.Resource{Kind: "tool", Name: "act", Description: "Acts.", Source: executor.Inline(contract)})
+	return s, err
+}
+
+// terminal waits for the end of a turn.
+func terminal(ctx context.Context, c *executor.Client, turn string) (sessionwire.TerminalPayload, error) {
+	for {
+		select {
+		case e, ok := <-c.Events():
+			if !ok {
+				return sessionwire.TerminalPayload{}, c.Err()
+			}
+			var p sessionwire.TerminalPayload
+			if e.Event == sessionwire.TurnTerminal && json.Unmarshal(e.Payload, &p) == nil && p.TurnID == turn {
+				return p, nil
+			}
+		case <-ctx.Done():
+			return sessionwire.TerminalPayload{}, ctx.Err()
+		}
+	}
+}
+
+func TestAnApplicationLendsATool(t *testing.T) {
+	d := start(t, short(t), "")
+	memory, err := executor.InFile(filepath.Join(d.folder, "memory"))
+	must(t, err)
+	defer memory.Close()
+	did := effects(filepath.Join(d.folder, "effects"))
+	ctx := patience(t)
+	for name, row := range map[string]struct {
+		act  executor.Handler
+		want string // in what the agent is told
+	}{
+		"a value": {func(_ context.Context, c executor.Call) (any, error) {
+			return map[string]string{"done": "yes"}, did.add(c.CallID)
+		}, `{"done":"yes"}`},
+		"an error": {func(context.Context, executor.Call) (any, error) { return nil, errors.New("no luck") }, "no luck"},
+		"a denial": {func(context.Context, executor.Call) (any, error) {
+			return nil, fmt.Errorf("%w: ask me first", executor.ErrDenied)
+		}, "permission_denied"},
+		"a panic":        {func(context.Context, executor.Call) (any, error) { panic("bad") }, "panicked"},
+		"a wrong result": {func(context.Context, executor.Call) (any, error) { return map[string]int{"done": 1}, nil }, "does not fit"},
+		"no JSON":        {func(context.Context, executor.Call) (any, error) { return func() {}, nil }, "no JSON"},
+	} {
+		c, err := executor.Open(ctx, executor.Options{Socket: d.socket, Name: "test", Version: "1", Memory: memory, Tools: map[string]executor.Handler{"act": row.act}})
+		must(t, err)
+		s, err := lend(ctx, c, "")
+		must(t, err)
+		a, err := s.Start(ctx, "act, please")
+		must(t, err)
+		end, err := terminal(ctx, c, a.TurnID)
+		must(t, err)
+		if end.Status != "completed" || !strings.HasPrefix(end.AssistantText, "Acting.The application says ") || !strings.Contains(end.AssistantText, row.want) {
+			t.Errorf("%s: the turn ended with %+v", name, end)
+		}
+		c.Close()
+	}
+	if len(did.all(t)) != 1 {
+		t.Errorf("effects: %v", did.all(t))
+	}
+}
+
+// A connection that is lost while the handler runs loses nothing: the handler goes
+// on, and the next connection tells what it did.
+func TestALostConnectionRunsNothingAgain(t *testing.T) {
+	d := start(t, short(t), "")
+	memory := executor.InProcess()
+	defer memory.Close()
+	did := effects(filepath.Join(d.folder, "effects"))
+	began, goOn := make(chan struct{}), make(chan struct{})
+	ctx := patience(t)
+	options := executor.Options{Socket: d.socket, Name: "test", Version: "1", Memory: memory, Tools: map[string]executor.Handler{
+		"act": func(_ context.Context, c executor.Call) (any, error) {
+			close(began)
+			<-goOn
+			return map[string]string{"done": "late"}, did.add(c.CallID)
+		},
+	}}
+	var session, turn string
+	opened := 0
+	err := executor.Keep(ctx, options, func(ctx context.Context, c *executor.Client) error {
+		if opened++; opened == 1 {
+			s, err := lend(ctx, c, "")
+			if err != nil {
+				return err
+			}
+			a, err := s.Start(ctx, "act")
+			if err != nil {
+				return err
+			}
+			session, turn = s.ID, a.TurnID
+			<-began
+			c.Close()
+			return errors.New("lost")
+		}
+		close(goOn)
+		s, err := c.Claim(ctx, session, false)
+		if err != nil {
+			return err
+		}
+		text := ""
+		if s.Snapshot.Terminal != nil {
+			text = s.Snapshot.Terminal.AssistantText
+		} else if end, err := terminal(ctx, c, turn); err != nil {
+			return err
+		} else {
+			text = end.AssistantText
+		}
+		if !strings.Contains(text, `{"done":"late"}`) {
+			t.Errorf("the agent said %q", text)
+		}
+		return nil
+	})
+	must(t, err)
+	if opened != 2 || len(did.all(t)) != 1 {
+		t.Errorf("%d connections, effects %v", opened, did.all(t))
+	}
+}
+
+// runApp is an application of its own process. It dies by its own hand before or
+// after the effect, or lives and settles what the one before it left.
+func runApp(role, folder string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), hosttest.Patience)
+	defer cancel()
+	memory, err := executor.InFile(filepath.Join(folder, "memory"))
+	if err != nil {
+		return err
+	}
+	did := effects(filepath.Join(folder, "effects"))
+	socket, err := os.ReadFile(filepath.Join(folder, "socket"))
+	if err != nil {
+		return err
+	}
+	die := func() { syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} }
+	c, err := executor.Open(ctx, executor.Options{Socket: string(socket), Name: "app", Version: "1", Memory: memory, Tools: map[string]executor.Handler{
+		"act": func(_ context.Context, c executor.Call) (any, error) {
+			if role == "early" {
+				die()
+			}
+			err := did.add(c.CallID)
+			if role == "late" {
+				die()
+			}
+			return map[string]string{"done": "yes"}, err
+		},
+	}})
+	if err != nil || role == "never" {
+		return err // what was open is settled
+	}
+	s, err := lend(ctx, c, "")
+	if err != nil {
+		return err
+	}
+	a, err := s.Start(ctx, "act")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(folder, "turn"), []byte(s.ID+" "+a.TurnID), 0o600); err != nil {
+		return err
+	}
+	_, err = terminal(ctx, c, a.TurnID)
+	return err
+}
+
+func app(t *testing.T, role, folder string) error {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), appRole+"="+role, appFolder+"="+folder)
+	out, err := cmd.CombinedOutput()
+	if len(out) > 0 {
+		t.Logf("the application said: %s", out)
+	}
+	return err
+}
+
+// An application that dies before or after the effect, and its successor, which
+// has its memory: nothing runs again, and the doubt is told as what it is.
+func TestAKilledApplicationIsSettledByItsSuccessor(t *testing.T) {
+	for role, happened := range map[string]int{"early": 0, "late": 1} {
+		d := start(t, short(t), "")
+		must(t, os.WriteFile(filepath.Join(d.folder, "socket"), []byte(d.socket), 0o600))
+		if err := app(t, role, d.folder); err == nil || !strings.Contains(err.Error(), "killed") {
+			t.Fatalf("%s: the application ended with %v", role, err)
+		}
+		must(t, app(t, "never", d.folder))
+		raw, err := os.ReadFile(filepath.Join(d.folder, "turn"))
+		must(t, err)
+		session, turn, _ := strings.Cut(string(raw), " ")
+		ctx := patience(t)
+		c, err := executor.Open(ctx, executor.Options{Socket: d.socket, Name: "witness", Version: "1"})
+		must(t, err)
+		s, err := c.Claim(ctx, session, true)
+		must(t, err)
+		if s.Snapshot.Terminal == nil {
+			_, err = terminal(ctx, c, turn)
+			must(t, err)
+		}
+		evidence, err := s.Evidence(ctx, turn)
+		must(t, err)
+		if len(evidence.Calls) != 1 || evidence.Calls[0].Status != "failed" || evidence.Calls[0].ExternalEffects != "reported" {
+			t.Errorf("%s: the evidence is %+v", role, evidence.Calls)
+		}
+		if did := effects(filepath.Join(d.folder, "effects")).all(t); len(did) != happened {
+			t.Errorf("%s: effects %v", role, did)
+		}
+		if shown := replay(t, d, session); !slices.Equal(shown.kinds("tool_"), []string{"tool_call", "tool_result"}) {
+			t.Errorf("%s: the record is %v", role, shown)
+		}
+		c.Close()
+	}
+}
+
+// recorded is one line of `steward session replay`.
+type recorded struct {
+	Kind string `json:"kind"`
+	Data struct {
+		Turn    string `json:"turn_id"`
+		CallID  string `json:"call_id"`
+		Status  string `json:"status"`
+		Effects string `json:"effects"`
+		Code    string `json:"code"`
+	} `json:"data"`
+}
+
+type record []recorded
+
+func (r record) kinds(prefix string) (out []string) {
+	for _, e := range r {
+		if strings.HasPrefix(e.Kind, prefix) {
+			out = append(out, e.Kind)
+		}
+	}
+	return out
+}
+
+func (r record) has(kind, status string) bool {
+	return slices.ContainsFunc(r, func(e recorded) bool { return e.Kind == kind && (status == "" || e.Data.Status == status) })
+}
+
+func replay(t *testing.T, d *daemon, session string) (out record) {
+	t.Helper()
+	cmd := d.steward("session", "replay", session)
+	lines, err := cmd.Output()
+	must(t, err)
+	for line := range strings.Lines(string(lines)) {
+		var e recorded
+		must(t, json.Unmarshal([]byte(line), &e))
+		out = append(out, e)
+	}
+	return out
+}
+
+// seen is what the application saw before its daemon died.
+type seen struct {
+	accepted bool
+	started  []string // calls whose handler began
+	end      *sessionwire.TerminalPayload
+}
+
+// The daemon is killed at every point at which it makes something durable, before
+// and after. Whatever the application saw is in the record; what is in the record
+// is true; nothing is dispatched again.
+func TestADaemonKilledAtEveryPointTellsTheTruthAfterwards(t *testing.T) {
+	points := []string{"FP11", "FP12"}
+	for _, kind := range []string{"user_input", "tool_call", "tool_result", "assistant_chunk", "turn_status"} {
+		points = append(points, "before_"+kind, "after_"+kind)
+	}
+	for _, point := range points {
+		t.Run(point, func(t *testing.T) { killAt(t, point) })
+	}
+}
+
+func killAt(t *testing.T, point string) {
+	folder := short(t)
+	d := start(t, folder, "failpoints", "STEWARD_FAILPOINTS="+point+"=kill")
+	did, begun := effects(filepath.Join(folder, "effects")), effects(filepath.Join(folder, "begun"))
+	memory, err := executor.InFile(filepath.Join(folder, "memory"))
+	must(t, err)
+	defer memory.Close()
+	ctx := patience(t)
+	var saw seen
+	options := executor.Options{Socket: d.socket, Name: "test", Version: "1", Memory: memory, Tools: map[string]executor.Handler{
+		"act": func(_ context.Context, c executor.Call) (any, error) {
+			if err := begun.add(c.CallID); err != nil {
+				return nil, err
+			}
+			return map[string]string{"done": "yes"}, did.add(c.CallID)
+		},
+	}}
+	c, err := executor.Open(ctx, options)
+	must(t, err)
+	s, err := lend(ctx, c, "")
+	must(t, err)
+	a, err := s.Start(ctx, "act")
+	if saw.accepted = err == nil; saw.accepted {
+		if end, err := terminal(ctx, c, a.TurnID); err == nil {
+			saw.end = &end
+		}
+	}
+	<-c.Done()
+	select {
+	case <-d.ended:
+	case <-ctx.Done():
+		t.Fatal("the daemon lives")
+	}
+	c.Close()
+	again := start(t, folder, "failpoints")
+	options.Socket = again.socket
+	c, err = executor.Open(ctx, options)
+	must(t, err)
+	defer c.Close()
+	back, err := lend(ctx, c, s.ID)
+	must(t, err)
+	if saw.accepted {
+		if _, err := back.Evidence(ctx, a.TurnID); !executor.IsCode(err, "unknown_turn") {
+			t.Errorf("the evidence of a dead daemon: %v", err)
+		}
+	}
+	// A turn opens the session's record, which is mended then.
+	b, err := back.Start(ctx, "hello")
+	must(t, err)
+	_, err = terminal(ctx, c, b.TurnID)
+	must(t, err)
+	memory.Close()
+	saw.started = begun.all(t)
+	judge(t, saw, did.all(t), replay(t, again, s.ID))
+}
+
+func judge(t *testing.T, saw seen, did []string, kept record) {
+	t.Helper()
+	turn := kept[slices.IndexFunc(kept, func(e recorded) bool { return e.Kind == "user_input" })].Data.Turn
+	ended := slices.IndexFunc(kept, func(e recorded) bool { return e.Kind == "turn_status" })
+	old := kept[:ended+1]
+	if saw.accepted && old[0].Kind != "session_title" {
+		t.Errorf("no header: %v", kept)
+	}
+	if len(did) > 1 || len(saw.started) > 1 {
+		t.Errorf("the call ran %v, effects %v", saw.started, did)
+	}
+	if len(did) == 1 && !old.has("tool_call", "") {
+		t.Errorf("an effect without a binding: %v", kept)
+	}
+	if old.has("tool_result", "succeeded") && len(did) != 1 {
+		t.Errorf("a result without an effect: %v", kept)
+	}
+	if saw.end != nil && !old.has("turn_status", saw.end.Status) {
+		t.Errorf("the application saw %+v, the record is %v", saw.end, kept)
+	}
+	if saw.accepted && !old.has("user_input", "") {
+		t.Errorf("an accepted turn is gone: %v", kept)
+	}
+	last := old[len(old)-1]
+	if last.Data.Turn == turn && last.Data.Status == "failed" && last.Data.Code != "interrupted" {
+		t.Errorf("the turn was left as %+v", last)
+	}
+}
