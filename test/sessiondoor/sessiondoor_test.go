@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -142,7 +143,9 @@ type memory struct {
 	broken  transcript.Kind // a record of this kind cannot be written
 	slow    chan struct{}   // an open waits for it, if it is there
 	hang    chan struct{}   // a result waits for it, if it is there
+	hold    chan struct{}   // a list waits for it, if it is there
 	busy    bool            // another process has every lease
+	odd     error           // what opening says
 }
 
 type stream struct {
@@ -170,6 +173,9 @@ func (m *memory) Known(session string) bool {
 }
 
 func (m *memory) List(_ context.Context, after string, limit int) ([]sessions.Listed, error) {
+	if m.hold != nil {
+		<-m.hold
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	from := slices.Index(m.order, after) + 1
@@ -195,6 +201,9 @@ func (m *memory) Open(_ context.Context, session string) (sessions.Stream, []tra
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.odd != nil {
+		return nil, nil, m.odd
+	}
 	if m.busy {
 		return nil, nil, fault.New(fault.SessionBusy, "another process writes")
 	}
@@ -229,7 +238,8 @@ type peer struct {
 	mu   sync.Mutex
 	got  []string // lines that nobody has looked at
 	end  bool
-	next int // request number
+	next int         // request number
+	deaf atomic.Bool // reads no more, after what it reads now
 
 	instance, connection string
 	session, grant       string
@@ -251,7 +261,7 @@ func (r *rig) dial() *peer {
 
 func (p *peer) read() {
 	lines := bufio.NewReader(p.conn)
-	for {
+	for !p.deaf.Load() {
 		line, err := lines.ReadString('\n')
 		p.mu.Lock()
 		if err != nil {

@@ -117,11 +117,7 @@ func (s *stage) do(line string) {
 	switch {
 	case line == "" || word == "#":
 	case word == "wait":
-		d, err := time.ParseDuration(rest)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		<-time.After(d)
+		s.wait(rest)
 	case word == "rig":
 		s.outside(rest)
 	case rest == "connect":
@@ -143,6 +139,16 @@ func (s *stage) do(line string) {
 
 // unprintable are the bytes that a script cannot hold as they are.
 var unprintable = strings.NewReplacer(`\r`, "\r", `\ufeff`, "\ufeff", `\xff`, "\xff")
+
+// wait lets the clock go on.
+func (s *stage) wait(duration string) {
+	d, err := time.ParseDuration(duration)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	<-time.After(d)
+	synctest.Wait()
+}
 
 // ask sends a request in the script's short form.
 func (s *stage) ask(p *peer, line string) {

@@ -1,0 +1,205 @@
+package sessiondoor
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/protocol/sessionwire"
+)
+
+// provoked are the codes that no transcript can hold well, with what provokes them.
+var provoked = map[fault.Code]func(s *stage) string{
+	fault.RecordTooLarge: func(s *stage) string {
+		s.dials("a")
+		return s.raw("a", strings.Repeat("x", bound.RecordBytes.Int()+1))
+	},
+	fault.DuplicateRequest: func(s *stage) string {
+		s.ready("a")
+		s.r.log.slow = make(chan struct{})
+		p := s.peers["a"]
+		control := &sessionwire.Control{GrantID: p.grant, Generation: p.generation}
+		operation := "x"
+		p.send(p.request("r", "turn.start", &p.session, &operation, control, `{"prompt":"say x"}`))
+		return s.raw("a", strings.TrimSuffix(string(p.request("r", "status", nil, nil, nil, "{}")), "\n"))
+	},
+	fault.LimitExceeded: func(s *stage) string {
+		s.dials("a")
+		return s.answer("a", `session.create O=x {"title":"`+strings.Repeat("x", bound.PayloadBytes.Int())+`"}`)
+	},
+	fault.InternalError: func(s *stage) string {
+		s.ready("a")
+		s.r.log.odd = errors.New("hunter2 broke the disk")
+		return s.answer("a", `turn.start S C O=x {"prompt":"say x"}`)
+	},
+}
+
+// raw sends a record and gives the code of the answer.
+func (s *stage) raw(name, record string) string {
+	s.t.Helper()
+	p := s.peers[name]
+	p.send([]byte(record + "\n"))
+	synctest.Wait()
+	lines, _ := p.take()
+	if len(lines) == 0 {
+		return "nothing"
+	}
+	r := decodeInto[sessionwire.Response](s.t, lines[len(lines)-1])
+	if r.Error == nil {
+		return string(r.Payload)
+	}
+	if row, _ := fault.Lookup(fault.Code(r.Error.Code)); r.Error.Message != row.Meaning {
+		s.t.Errorf("the message of %s is %q", r.Error.Code, r.Error.Message)
+	}
+	return r.Error.Code
+}
+
+// Every code of the wing is provoked, in a transcript or here, and the table has
+// every code that anything provoked.
+func TestEveryCodeIsProvoked(t *testing.T) {
+	seen := map[string]bool{}
+	for code, provoke := range provoked {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t)
+			got := provoke(s)
+			if got != string(code) {
+				t.Errorf("%s: the answer is %s", code, got)
+			}
+			seen[got] = true
+			s.end()
+		})
+	}
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusal := regexp.MustCompile(`(?m)^[a-z]< answer.* ([a-z_]+)$`)
+	for _, file := range files {
+		for _, m := range refusal.FindAllStringSubmatch(string(readFile(t, file)), -1) {
+			if row, ok := fault.Lookup(fault.Code(m[1])); !ok {
+				t.Errorf("%s: %s is in no table", file, row.Code)
+			}
+			seen[m[1]] = true
+		}
+	}
+	for _, row := range fault.SessionRows() {
+		if !seen[string(row.Code)] {
+			t.Errorf("nothing provokes %s", row.Code)
+		}
+	}
+}
+
+// A record at its limit is read, whatever is in it; one byte more closes the
+// connection.
+func TestRecordsHaveALimit(t *testing.T) {
+	for over, want := range []string{"invalid_envelope", "record_too_large"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t)
+			s.dials("a")
+			record := `{"x":"` + strings.Repeat("x", bound.RecordBytes.Int()-8+over) + `"}`
+			if got := s.raw("a", record); got != want || s.closed("a") != (over == 1) {
+				t.Errorf("%d over: %s", over, got)
+			}
+			s.end()
+		})
+	}
+}
+
+// A connection has at most 32 requests open, the daemon 64 connections and 16 that
+// are not initialized. One too many is told so and costs the others nothing.
+func TestConnectionsAndRequestsHaveLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.dials("a")
+		s.r.log.hold = make(chan struct{})
+		for range bound.OutstandingRequests.Int() {
+			if got := s.answer("a", `session.list {}`); got != "nothing" {
+				t.Fatal(got)
+			}
+		}
+		if got := s.answer("a", `session.list {}`); got != "limit_exceeded" {
+			t.Errorf("one too many: %s", got)
+		}
+		close(s.r.log.hold)
+		s.r.log.hold = nil
+		synctest.Wait()
+		s.peers["a"].take()
+		if got := s.answer("a", `session.list {}`); !strings.Contains(got, "sessions") {
+			t.Errorf("afterwards: %s", got)
+		}
+		for i := range bound.Uninitialized.Int() {
+			s.peers[fmt.Sprintf("u%d", i)] = s.r.dial()
+		}
+		s.refused(t, "u")
+		s.r.greet(s, "u")
+		for i := range bound.Connections.Int() - 1 - bound.Uninitialized.Int() {
+			s.dials(fmt.Sprintf("c%d", i))
+		}
+		s.refused(t, "c")
+		s.peers["c0"].conn.Close()
+		synctest.Wait()
+		s.dials("c0")
+		s.end()
+	})
+}
+
+// refused checks that one more connection is told the limit and closed.
+func (s *stage) refused(t *testing.T, name string) {
+	t.Helper()
+	p := s.r.dial()
+	synctest.Wait()
+	lines, closed := p.take()
+	if len(lines) != 1 || !closed || !strings.Contains(lines[0], `"limit_exceeded"`) {
+		t.Errorf("one %s too many: %v, closed %v", name, lines, closed)
+	}
+}
+
+// greet initializes the connections that a name begins.
+func (r *rig) greet(s *stage, prefix string) {
+	for name := range s.peers {
+		if strings.HasPrefix(name, prefix) {
+			s.quietly(name, `initialize {}`)
+		}
+	}
+}
+
+// An executor that reads nothing loses its connection once its queue is full; its
+// call was sent once, is never sent again, and stays uncertain.
+func TestAFullQueueDisconnectsAndNeverRedispatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.ready("a")
+		s.lends("a")
+		s.dials("b")
+		a := s.peers["a"]
+		var said strings.Builder
+		for range bound.OutboundRecords.Int() + 8 {
+			said.WriteString("\nsay x")
+		}
+		a.deaf.Store(true)
+		a.send(a.request("1000", "status", nil, nil, nil, "{}"))
+		synctest.Wait()
+		s.ask(a, s.fill(fmt.Sprintf(start, "both c1 add {\"a\":1}\npause"+said.String())))
+		s.wait("1ms")
+		if got := s.answer("b", `status {}`); !strings.Contains(got, `"connections":1`) {
+			t.Errorf("it is still there: %s", got)
+		}
+		looked := decodeInto[sessionwire.LookupAnswer](t, s.answer("b", `operation.lookup {"operation_id":"turn"}`))
+		s.values["<turn.1>"] = decodeInto[sessionwire.StartAnswer](t, string(looked.Result)).TurnID
+		s.answer("b", `session.claim S=<session.a> O=c {"mode":"claim"}`)
+		if got := s.answer("b", `turn.application_evidence S C {"turn_id":"<turn.1>"}`); !strings.Contains(got, `"status":"pending","external_effects":"uncertain"`) {
+			t.Errorf("evidence: %s", got)
+		}
+		got := s.answer("b", `executor.resume O=r {{{proof.a}}}`)
+		if !strings.Contains(got, `"status":"pending"`) || s.call.CallID != "" {
+			t.Errorf("resumed: %s, dispatched again: %+v", got, s.call)
+		}
+		s.end()
+	})
+}

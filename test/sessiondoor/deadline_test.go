@@ -1,0 +1,232 @@
+package sessiondoor
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/protocol/sessionwire"
+)
+
+// answer asks and gives the code of the refusal, or the payload.
+func (s *stage) answer(name, line string) string {
+	s.t.Helper()
+	p := s.peers[name]
+	s.ask(p, s.fill(line))
+	synctest.Wait()
+	lines, _ := p.take()
+	found := "nothing"
+	for _, line := range lines {
+		if strings.Contains(line, `"kind":"event"`) {
+			s.brief(p, line, true)
+			continue
+		}
+		r := decodeInto[sessionwire.Response](s.t, line)
+		s.brief2(p, line)
+		if found = string(r.Payload); r.Error != nil {
+			found = r.Error.Code
+		}
+	}
+	return found
+}
+
+// brief2 learns from an answer whatever it says.
+func (s *stage) brief2(p *peer, line string) { _ = s.brief(p, line, false) }
+
+// operation makes a fresh operation ID.
+func (s *stage) operation() string {
+	s.counts["operation"]++
+	return fmt.Sprintf("O=op%d", s.counts["operation"])
+}
+
+func newStage(t *testing.T) *stage {
+	return &stage{t: t, r: newRig(t), peers: map[string]*peer{}, names: map[string]string{}, values: map[string]string{}, lent: map[string]*peer{}, counts: map[string]int{}}
+}
+
+func (s *stage) dials(name string) {
+	s.peers[name] = s.r.dial()
+	s.quietly(name, `initialize {"requested_capabilities":["application_resources_v1"]}`)
+}
+
+const start = `turn.start S C O=turn {"prompt":%q,"application":{{application}}}`
+
+// Every deadline of the daemon: a nanosecond before it nothing has happened, at the
+// instant it is over, whatever else comes at that instant.
+func TestDeadlinesAreExact(t *testing.T) {
+	for _, c := range []struct {
+		row   bound.Row
+		name  string
+		begin func(s *stage)
+		over  func(s *stage) bool
+	}{
+		{bound.RegistryIdle, "an unclaimed registry expires, before a claim that comes then", func(s *stage) {
+			s.ready("a")
+			s.lends("a")
+			s.dials("b")
+			s.answer("a", `session.detach S C O=d {}`)
+		}, func(s *stage) bool {
+			s.answer("b", `session.claim S=<session.a> O=c {"mode":"claim"}`)
+			return strings.Contains(s.answer("b", `session.resources.list S C {}`), `"entries":[]`)
+		}},
+		{bound.RegistryIdle, "a reclaim begins the idle time anew", func(s *stage) {
+			s.ready("a")
+			s.lends("a")
+			s.answer("a", `session.detach S C O=d1 {}`)
+			<-time.After(bound.RegistryIdle.Duration() - 1)
+			s.answer("a", `session.claim S O=c1 {"mode":"claim"}`)
+			<-time.After(time.Hour)
+			s.answer("a", `session.detach S C O=d2 {}`)
+		}, func(s *stage) bool {
+			s.answer("a", `session.claim S O=c2 {"mode":"claim"}`)
+			return strings.Contains(s.answer("a", `session.resources.list S C {}`), `"entries":[]`)
+		}},
+		{bound.RegistryIdle, "accepted work protects until its worker has returned", func(s *stage) {
+			s.ready("a")
+			s.lends("a")
+			s.r.gate = make(chan struct{})
+			s.answer("a", fmt.Sprintf(start, "deaf"))
+			s.answer("a", `turn.cancel S C O=x {"turn_id":"<turn.1>"}`)
+			s.answer("a", `session.detach S C O=d {}`)
+			<-time.After(time.Hour)
+			close(s.r.gate)
+			s.r.gate = nil
+			synctest.Wait()
+		}, func(s *stage) bool {
+			s.answer("a", `session.claim S O=c {"mode":"claim"}`)
+			return strings.Contains(s.answer("a", `session.resources.list S C {}`), `"entries":[]`)
+		}},
+		{bound.ExecutorIdle, "a disconnected executor that no turn needs expires", func(s *stage) {
+			s.ready("a")
+			s.lends("a")
+			s.dials("b")
+			s.peers["a"].conn.Close()
+			synctest.Wait()
+		}, func(s *stage) bool {
+			return s.answer("b", `executor.resume O=r {{{proof.a}}}`) == "stale_connection"
+		}},
+		{bound.ExecutorConfirm, "a provisional executor vanishes", func(s *stage) {
+			s.ready("a")
+			s.answer("a", `executor.create O=c {}`)
+		}, func(s *stage) bool {
+			return s.answer("a", `executor.confirm O=d {{{proof}}}`) == "stale_connection"
+		}},
+		{bound.RotationPending, "a candidate dies, also under a confirmation that comes then", func(s *stage) {
+			s.ready("a")
+			s.lends("a")
+			s.answer("a", `executor.rotate O=r {{{executor}}}`)
+		}, func(s *stage) bool {
+			return s.answer("a", `executor.rotate_confirm O=d {{{executor}},"resume_secret":"<proof.2>"}`) == "stale_connection"
+		}},
+		{bound.ExecutorAbsent, "an absent executor is not waited for longer", func(s *stage) {
+			s.ready("a")
+			s.lends("a")
+			s.dials("b")
+			s.r.gate = make(chan struct{})
+			s.answer("a", fmt.Sprintf(start, "deaf\ncall c1 add {\"a\":1}"))
+			s.peers["a"].conn.Close()
+			synctest.Wait()
+			close(s.r.gate)
+			s.r.gate = nil
+			synctest.Wait()
+		}, func(s *stage) bool {
+			return strings.Contains(s.answer("b", `executor.resume O=r {{{proof.a}}}`), `"pending_calls":[]`)
+		}},
+		{bound.OutcomeLife, "evidence ends with the turn's outcome, whatever was read", func(s *stage) {
+			s.ready("a")
+			s.answer("a", fmt.Sprintf(start, "say x"))
+			s.answer("a", `turn.application_evidence S C {"turn_id":"<turn.1>"}`)
+		}, func(s *stage) bool {
+			return s.answer("a", `turn.application_evidence S C {"turn_id":"<turn.1>"}`) == "unknown_turn"
+		}},
+		{bound.OutcomeLife, "an outcome becomes a tombstone", func(s *stage) {
+			s.ready("a")
+			s.answer("a", `session.create O=x {}`)
+		}, func(s *stage) bool {
+			return strings.Contains(s.answer("a", `operation.lookup {"operation_id":"x"}`), `"expired"`)
+		}},
+		{bound.TombstoneLife, "a tombstone goes", func(s *stage) {
+			s.ready("a")
+			s.answer("a", `session.create O=x {}`)
+		}, func(s *stage) bool {
+			return strings.Contains(s.answer("a", `operation.lookup {"operation_id":"x"}`), `"unknown"`)
+		}},
+		{bound.OutcomeLife, "an end leaves the snapshots", func(s *stage) {
+			s.ready("a")
+			s.answer("a", `turn.start S C O=t {"prompt":"say x"}`)
+		}, func(s *stage) bool {
+			return strings.Contains(s.answer("a", `session.claim S O=c {"mode":"takeover"}`), `"terminal":null`)
+		}},
+		{bound.RequestTime, "a capture's request is answered", func(s *stage) {
+			s.ready("a")
+			s.r.gate = make(chan struct{})
+			s.answer("a", `session.resources.register S C O=x {"expected_revision":null,"resource":{"kind":"skill","name":"n","description":"","source":{"kind":"workspace_file","path":"f"}}}`)
+		}, func(s *stage) bool {
+			return strings.Contains(s.answer("a", `operation.lookup {"operation_id":"x"}`), `configuration_busy`)
+		}},
+		{bound.TurnStop, "a stopped turn ends without its worker", func(s *stage) {
+			s.ready("a")
+			s.r.gate = make(chan struct{})
+			s.answer("a", `turn.start S C O=t {"prompt":"deaf"}`)
+			s.answer("a", `turn.cancel S C O=x {"turn_id":"<turn.1>"}`)
+		}, func(s *stage) bool {
+			synctest.Wait() // its end is recorded outside the owner
+			return strings.Contains(s.answer("a", `operation.lookup {"operation_id":"t"}`), `"settled"`)
+		}},
+		{bound.InitializeTime, "who does not initialize is gone", func(s *stage) {
+			s.peers["a"] = s.r.dial()
+		}, func(s *stage) bool { return s.closed("a") }},
+		{bound.RequestTime, "half a record is not waited for", func(s *stage) {
+			s.dials("a")
+			s.peers["a"].send([]byte(`{"a":"` + strings.Repeat("x", 8<<10)))
+			synctest.Wait()
+		}, func(s *stage) bool { return s.closed("a") }},
+		{bound.WriteTime, "who does not read is gone", func(s *stage) {
+			s.dials("a")
+			s.dials("b")
+			s.peers["a"].deaf.Store(true)
+			p := s.peers["a"]
+			p.send(p.request("1000", "status", nil, nil, nil, "{}"))
+			synctest.Wait()
+			p.send(p.request("1001", "status", nil, nil, nil, "{}"))
+			synctest.Wait()
+		}, func(s *stage) bool {
+			return strings.Contains(s.answer("b", `status {}`), `"connections":1`)
+		}},
+		{bound.DaemonIdle, "a daemon without connections and work is idle", func(s *stage) {
+			s.dials("a")
+			<-time.After(time.Hour)
+			s.peers["a"].conn.Close()
+			synctest.Wait()
+		}, func(s *stage) bool {
+			select {
+			case <-s.r.service.Idle():
+				return true
+			default:
+				return false
+			}
+		}},
+	} {
+		for _, early := range []time.Duration{1, 0} {
+			t.Run(fmt.Sprintf("%s/%v", c.name, early), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newStage(t)
+					c.begin(s)
+					<-time.After(c.row.Duration() - early)
+					synctest.Wait()
+					if over := c.over(s); over != (early == 0) {
+						t.Errorf("%v before its end: over is %v", early, over)
+					}
+					s.end()
+				})
+			})
+		}
+	}
+}
+
+func (s *stage) closed(name string) bool {
+	_, ended := s.peers[name].take()
+	return ended
+}
