@@ -79,7 +79,7 @@ func (d verbs) serve(ctx context.Context, app, tokenFile string) error {
 	case err != nil:
 		return trouble.New(trouble.Later, "no host is running here", "steward up")
 	default:
-		conn.Close()
+		_ = conn.Close() // it was a look
 	}
 	if err := bridge.Run(ctx, d.In, d.Out, bridge.Options{Dial: dial, Token: token}); err != nil {
 		return trouble.New(trouble.Failed, "the client does not listen: "+err.Error(), "start it again")

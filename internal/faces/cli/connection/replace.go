@@ -40,8 +40,8 @@ func readClient(path string) ([]byte, error) {
 // permissions, through a link to the file that it names. What was there is copied
 // beside it first, for this user alone, and the copy's path is given.
 func replace(path string, before, after []byte) (backup string, err error) {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	}
 	mode := fs.FileMode(0o600)
 	info, err := os.Stat(path)
@@ -62,7 +62,7 @@ func replace(path string, before, after []byte) (backup string, err error) {
 	if err != nil {
 		return backup, err
 	}
-	defer os.Remove(fresh.Name()) // is gone after the rename
+	defer func() { _ = os.Remove(fresh.Name()) }() // it is gone after the rename
 	_, err = fresh.Write(after)
 	if err := errors.Join(err, fresh.Chmod(mode), fresh.Sync(), fresh.Close()); err != nil {
 		return backup, err

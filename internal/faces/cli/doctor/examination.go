@@ -224,5 +224,5 @@ func freeBytes(path string) (int64, error) {
 	if err := unix.Statfs(path, &s); err != nil {
 		return 0, err
 	}
-	return int64(s.Bavail) * int64(s.Bsize), nil
+	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // it is another type on other systems
 }

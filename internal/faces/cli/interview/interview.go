@@ -73,12 +73,11 @@ func (v *Interview) Input(in clientconfig.Input) (string, bool) {
 		what += ", or nothing for " + paper.Line(in.Default)
 	}
 	read := func() (string, bool) { return v.ask("%s:", what) }
-	answer, ok := "", false
 	if in.Password {
-		answer, ok = outlet.Unseen(v.from, read)
-	} else {
-		answer, ok = read()
+		shown := read
+		read = func() (string, bool) { return outlet.Unseen(v.from, shown) }
 	}
+	answer, ok := read()
 	return answer, ok && (answer != "" || !in.Given)
 }
 
