@@ -98,6 +98,7 @@ func New(host Host, services Services, log *slog.Logger) *Door {
 	on(d, adminwire.JournalList, d.journalList)
 	on(d, adminwire.JournalShow, d.journalShow)
 	on(d, adminwire.JournalReconcile, d.journalReconcile)
+	on(d, adminwire.JournalDenied, d.journalDenied)
 	on(d, adminwire.JournalVerify, d.journalVerify)
 	on(d, adminwire.CallMethod, d.call)
 	on(d, adminwire.ImportPlan, d.importPlan)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/digest"
@@ -29,6 +30,26 @@ func (d *Door) journalList(ctx context.Context, req adminwire.ListJournal) (admi
 	}
 	rows, next, err := d.Ledger.List(ctx, d.host.Owner, req.App, view.JournalFilter{State: state, Before: req.Before, Limit: req.Limit})
 	return adminwire.Journal{Invocations: each(rows, invocationOf), Next: next}, err
+}
+
+func (d *Door) journalDenied(ctx context.Context, req adminwire.ListDenied) (adminwire.Denied, error) {
+	if req.Limit < 0 {
+		return adminwire.Denied{}, at(fault.New(fault.InvalidRequest, "a limit is not negative"), "/limit")
+	}
+	if err := bound.PageRows.Check(req.Limit); err != nil {
+		return adminwire.Denied{}, at(err, "/limit")
+	}
+	if req.Limit == 0 {
+		req.Limit = bound.PageRows.Int()
+	}
+	rows, err := d.Ledger.Denied(ctx, d.host.Owner, req.Limit)
+	return adminwire.Denied{Denied: each(rows, func(v view.Denial) adminwire.Denial {
+		out := adminwire.Denial{At: v.At, App: v.App, Subject: resource.Visible(v.Subject), Code: v.Code, Count: max(v.Count, 1)}
+		if !v.Client.IsZero() {
+			out.AppID = v.Client.String()
+		}
+		return out
+	})}, err
 }
 
 func (d *Door) journalShow(ctx context.Context, req adminwire.JournalRef) (adminwire.Invocation, error) {

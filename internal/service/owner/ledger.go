@@ -16,6 +16,7 @@ type LedgerStore interface {
 	Invocations(ctx context.Context, owner id.Owner, f view.JournalFilter) ([]view.Invocation, string, error)
 	Invocation(ctx context.Context, owner id.Owner, ref string) (view.Invocation, error)
 	Reconcile(ctx context.Context, owner id.Owner, which id.Invocation, say authority.Statement) (invocation.Row, error)
+	Refusals(ctx context.Context, owner id.Owner, limit int) ([]view.Denial, error)
 	Verify(ctx context.Context, progress func(done, total int64)) (view.Verification, error)
 }
 
@@ -53,6 +54,11 @@ func (l *Ledger) Reconcile(ctx context.Context, owner id.Owner, ref string, say 
 	}
 	call.Row, err = l.store.Reconcile(ctx, owner, call.Row.ID, say)
 	return call, err
+}
+
+// Denied gives the newest attempts that were refused before the journal saw them.
+func (l *Ledger) Denied(ctx context.Context, owner id.Owner, limit int) ([]view.Denial, error) {
+	return l.store.Refusals(ctx, owner, limit)
 }
 
 // Verify checks the whole trail of the host; progress may be nil.

@@ -43,6 +43,7 @@ var (
 	JournalList      = Method[ListJournal, Journal]{"journal.list", false}
 	JournalShow      = Method[JournalRef, Invocation]{"journal.show", false}
 	JournalReconcile = Method[Reconcile, Invocation]{"journal.reconcile", true}
+	JournalDenied    = Method[ListDenied, Denied]{"journal.denied", false}
 	JournalVerify    = Method[Empty, Verification]{"journal.verify", false}
 	CallMethod       = Method[Call, Answer]{"call", true}
 	ImportPlan       = Method[Import, Plan]{"import.plan", false}
@@ -72,7 +73,7 @@ func Rows() []Row {
 		HostStatus.row(), HostVersion.row(), AppsList.row(), AppsAdd.row(), AppsDisconnect.row(), ResourcesList.row(),
 		ResourcesShow.row(), ReviewApprove.row(), ReviewReaffirm.row(), ReviewDefer.row(), GrantsList.row(), GrantsAdd.row(), GrantsRevoke.row(), ConfirmList.row(),
 		ConfirmApprove.row(), ConfirmDeny.row(), JournalList.row(), JournalShow.row(), JournalReconcile.row(),
-		JournalVerify.row(), CallMethod.row(), ImportPlan.row(), ImportAdd.row(), ImportRefresh.row(),
+		JournalDenied.row(), JournalVerify.row(), CallMethod.row(), ImportPlan.row(), ImportAdd.row(), ImportRefresh.row(),
 		ImportExport.row(), ImportRemove.row(),
 	}
 }

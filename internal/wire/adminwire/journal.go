@@ -22,6 +22,28 @@ type Journal struct {
 	Next        string       `json:"next"`
 }
 
+// ListDenied asks for the newest attempts that were refused before the journal saw
+// them; a Limit of 0 is the largest page.
+type ListDenied struct {
+	Limit int `json:"limit,omitzero"`
+}
+
+// Denied lists refused attempts, newest first.
+type Denied struct {
+	Denied []Denial `json:"denied"`
+}
+
+// Denial is one of them, or several equal ones of one minute. Subject is the
+// tx or the question that it was about, if any; App is empty for nobody who is known.
+type Denial struct {
+	At      time.Time `json:"at"`
+	App     string    `json:"app"`
+	AppID   string    `json:"app_id"`
+	Subject string    `json:"subject"`
+	Code    string    `json:"code"`
+	Count   int64     `json:"count"`
+}
+
 // JournalRef names a call by its id or its tx.
 type JournalRef struct {
 	Invocation string `json:"invocation"`

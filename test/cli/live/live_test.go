@@ -96,6 +96,13 @@ func TestWhatIsToldToDoNextHelps(t *testing.T) {
 	typed(t, h, 0, typed(t, h, 12, "grants", "list", "--app", "nobody").next(t)...)
 	unknown := typed(t, h, 12, "grants", "add", "my app", "my notes", "read_note", "no_such", "write_note", "send_note")
 	typed(t, h, 0, unknown.next(t)...)
+	foreign := rpcwire.Request{Tx: id.NewTx(time.Now()).String(), Resource: h.Review("my notes").Resource.ID, Contract: "https://x.invalid/contracts/none/v1", Method: "m", Args: rpcwire.Raw("{}")}
+	if got, err := app.Send(foreign); err != nil || got.Error == nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if refusals := typed(t, h, 0, "journal", "list", "--denied", "--app", "my app"); !strings.Contains(refusals.out, "not_found") || !strings.Contains(refusals.out, foreign.Tx) {
+		t.Errorf("a refused call is not seen:\n%s", refusals.out)
+	}
 	twice := typed(t, h, 2, "grants", "add", "my app", "my notes", "read_note", "write_note", "send_note", "read_note")
 	if !strings.Contains(unknown.err, "has no method no_such") || !strings.Contains(twice.err, "read_note is named twice") {
 		t.Errorf("%s%s", unknown.err, twice.err)

@@ -124,6 +124,17 @@ type Listing struct {
 	Changed  []string
 }
 
+// Denial is an attempt that was refused before the journal saw it, or a count of
+// equal ones. An empty app is nobody who is known.
+type Denial struct {
+	At      time.Time
+	Client  id.Client
+	App     string
+	Subject string // the tx or the question that it was about, if any
+	Code    string
+	Count   int64
+}
+
 // Grant is a row with its derived state and its tool name on the MCP face.
 type Grant struct {
 	Row      grant.Row

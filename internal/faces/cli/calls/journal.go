@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,7 @@ func (d verbs) journal() *cobra.Command {
 
 func (d verbs) listJournal() *cobra.Command {
 	var req adminwire.ListJournal
-	var doubtful bool
+	var doubtful, refused bool
 	cmd := d.WithJSON(&cobra.Command{Use: "list", Short: "list calls, newest first", Args: desk.Words(0, 0),
 		Annotations: map[string]string{desk.Looks: "steward apps list"}})
 	f := cmd.Flags()
@@ -27,6 +28,7 @@ func (d verbs) listJournal() *cobra.Command {
 	f.StringVar(&req.State, "state", "", "only calls in this state, such as failed or not_dispatched")
 	f.StringVar(&req.App, "app", "", "only calls of one app")
 	f.StringVar(&req.Before, "before", "", "go on where a list ended")
+	f.BoolVar(&refused, "denied", false, "the attempts that were refused and never became a call")
 	f.IntVar(&req.Limit, "limit", 20, "how many")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if doubtful {
@@ -35,6 +37,9 @@ func (d verbs) listJournal() *cobra.Command {
 		if req.Limit < 1 {
 			return trouble.UsageOf("steward journal list --limit 20", "--limit is at least 1")
 		}
+		if refused {
+			return d.denied(cmd.Context(), req)
+		}
 		page, err := d.pages(cmd.Context(), req)
 		if err != nil {
 			return err
@@ -42,6 +47,32 @@ func (d verbs) listJournal() *cobra.Command {
 		return desk.Show(d.Desk, page, func(page adminwire.Journal) { d.printJournal(page, req, doubtful) })
 	}
 	return cmd
+}
+
+// denied lists what was refused before the journal saw it.
+func (d verbs) denied(ctx context.Context, req adminwire.ListJournal) error {
+	if req.State != "" || req.Before != "" {
+		return trouble.UsageOf("steward journal list --denied", "--denied is by itself; only --app and --limit go with it")
+	}
+	limit := min(req.Limit, bound.PageRows.Int())
+	if req.App != "" {
+		limit = bound.PageRows.Int()
+	}
+	all, err := desk.Ask(ctx, d.Desk, adminwire.JournalDenied, adminwire.ListDenied{Limit: limit})
+	if err != nil {
+		return err
+	}
+	if req.App != "" {
+		all.Denied = slices.DeleteFunc(all.Denied, func(r adminwire.Denial) bool { return r.App != req.App && r.AppID != req.App })
+		all.Denied = all.Denied[:min(len(all.Denied), req.Limit)]
+	}
+	return desk.Show(d.Desk, all, func(all adminwire.Denied) {
+		if len(all.Denied) == 0 {
+			d.Say("Nothing was refused.")
+			return
+		}
+		sheet.Denied(d.Out, all.Denied)
+	})
 }
 
 // pages reads as many pages as the limit takes.

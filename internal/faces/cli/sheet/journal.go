@@ -20,6 +20,19 @@ func Calls(w io.Writer, calls []adminwire.Invocation) {
 	t.Write(w, "")
 }
 
+// Denied is the table of refused attempts.
+func Denied(w io.Writer, all []adminwire.Denial) {
+	t := paper.NewTable("time", "app", "code", "times", "about")
+	for _, d := range all {
+		app := d.App
+		if app == "" {
+			app = "nobody known"
+		}
+		t.Row(paper.Stamp(d.At), app, d.Code, fmt.Sprint(d.Count), d.Subject)
+	}
+	t.Write(w, "")
+}
+
 // MoreCalls is the command that goes on where a list of calls ended.
 func MoreCalls(req adminwire.ListJournal, next string) string {
 	more := fmt.Sprintf("steward journal list --before %s --limit %d", paper.Word(next), req.Limit)
