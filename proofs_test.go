@@ -33,7 +33,7 @@ var proofs = []proven{
 	{"R4", "a power cut loses nothing that was told", at(crashT, "TestPowerLossLosesNothingThatWasTold"), "with the tag machine; needs /dev/fuse"},
 	{"R5", "a full disk is told and outlived", at(crashT, "TestAFullDiskIsToldAndOutlived", sqldbT, "TestFullDiskIsNoFence"), "with the tag machine"},
 	{"R6", "the first failed flush fences the store", at(sqldbT, "TestFirstFailedSyncFences", sqldbT, "TestFailedCheckpointFences", crashT, "TestAnySystemCallMayFail"), ""},
-	{"R7", "damage is named and never silently wrong", at(crashT, "TestAFlippedBitIsNoticed", crashT, "TestDamageIsNamed", crashT, "TestADamagedLogIsNamed", crashT, "TestFilesOfOthersAreRefused", crashT, "TestAFileThatIsTakenAwayEndsTheHost"), ""},
+	{"R7", "damage is named and never silently wrong", at(crashT, "TestAFlippedBitIsNoticed", crashT, "TestDamageIsNamed", crashT, "TestADamagedLogIsNamed", storeT, "TestALostLastCommitIsNoticed", storeT, "TestEveryColumnOfARightIsPinned", crashT, "TestFilesOfOthersAreRefused", crashT, "TestAFileThatIsTakenAwayEndsTheHost"), ""},
 	{"R8, A22", "a hundred sends of one tx have one effect", at(crashT, "TestOneTxManyTimesAtOnceHasOneEffect"), ""},
 	{"R9", "no jump of a clock and no pause makes anybody lie", at(storeT, "TestTheClockNeverGoesBehindWhatIsStored", storeT, "TestTheStoreIsTheModel", crashT, "TestAPauseOverTheDeadlineMakesNobodyLie"), ""},
 	{"R17", "parsers under fuzzing", at(strictjsonT, "FuzzParse"), "every target runs in make fuzz, which finds them by name"},

@@ -155,3 +155,21 @@ func BenchmarkCatalog(b *testing.B) {
 		}
 	}
 }
+
+// What a change of rights costs beside five hundred methods, all of which its row of
+// the trail pins.
+func BenchmarkChangeBesideManyMethods(b *testing.B) {
+	p := newPool(b)
+	for i := range 16 {
+		var tools []string
+		for j := range 32 {
+			tools = append(tools, fmt.Sprintf("tool%d", j))
+		}
+		s := p.upstream(b, p.owner, fmt.Sprint("server ", i), tools...)
+		p.approve(b, p.owner, s.resource, tools...)
+	}
+	b.ResetTimer()
+	for i := 0; b.Loop(); i++ {
+		p.app(b, p.owner, fmt.Sprint("app ", i))
+	}
+}

@@ -181,6 +181,7 @@ func (n *notes) rights(t *testing.T, asked authority.Call, was id.Grant) {
 	wantFault(t, err, fault.ConfirmationRequired) // the old yes is no more
 	_, err = n.raw(t).Exec("UPDATE tokens SET revoked_at = 1")
 	must(t, err)
+	n.stranger(t) // the next change of rights pins them as they are
 }
 
 // An older database that was put back by hand is refused, also with the files of the

@@ -15,6 +15,7 @@ const (
 	Input        Domain = "stw input v1"        // what a confirmation and the repeat guard hold a call to
 	Consent      Domain = "stw consent v1"      // what the owner was shown
 	Definition   Domain = "stw definition v1"   // a tool as its upstream lists it, canonical JSON
+	Rights       Domain = "stw rights v1"       // everything that says who may do what of an owner's
 	Audit        Domain = "stw audit v1"        // one link of the audit chain
 	Outcome      Domain = "stw outcome v1"      // everything that a settled journal row tells
 	Result       Domain = "stw result v1"       // the result of a call, as it was recorded
@@ -26,7 +27,7 @@ const (
 )
 
 var domains = []Domain{
-	Contract, Method, Binding, Descriptor, Presentation, Request, Input, Consent, Definition, Audit,
+	Contract, Method, Binding, Descriptor, Presentation, Request, Input, Consent, Definition, Rights, Audit,
 	Outcome, Result, ToolName, Source, Build, Resources, Endpoint,
 }
 

@@ -181,10 +181,12 @@ func (h *Holdings) ApplyListing(ctx context.Context, owner id.Owner, which id.Ad
 		}
 		after, changed := resource.Merge(stored, readable, h.contractOf(which))
 		out = view.Listing{Resource: a.Resource, Methods: after, Changed: changed}
+		tx.RightsStand = a.Server == resource.Visible(server) && a.Protocol == resource.Visible(protocol)
 		for i, k := range after {
 			if i < len(stored) && same(stored[i], k) {
 				continue
 			}
+			tx.RightsStand = false
 			if err := record.PutMethod(tx.Tx, owner, a.Resource, k); err != nil {
 				return false, err
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
+	"github.com/stewardhost/steward/internal/adapters/store/rights"
 	"github.com/stewardhost/steward/internal/domain/pool/audit"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/vault"
@@ -69,6 +70,9 @@ func (h *Holdings) change(ctx context.Context, owner id.Owner, client id.Client,
 	err := h.ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
 		if lists, err = job(tx); err == nil {
 			_, err = tx.Exec(countChange, owner.String())
+		}
+		if err == nil {
+			err = rights.Pin(tx, owner)
 		}
 		return err
 	})

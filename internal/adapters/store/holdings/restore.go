@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
+	"github.com/stewardhost/steward/internal/adapters/store/rights"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 )
 
@@ -42,6 +43,15 @@ func (h *Holdings) Restore(ctx context.Context, about string) (out view.Restored
 		}
 		if _, err := tx.Exec(countChanges); err != nil {
 			return err
+		}
+		owners, err := rights.Owners(tx.Tx)
+		if err != nil {
+			return err
+		}
+		for _, owner := range owners {
+			if err := rights.Pin(tx, owner); err != nil {
+				return err
+			}
 		}
 		return tx.SetRestored(fmt.Sprintf("%s: %d tokens revoked, %d grants and %d methods need consent, %d questions denied",
 			about, out.Tokens, out.Grants, out.Methods, out.Questions))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
+	"github.com/stewardhost/steward/internal/adapters/store/rights"
 	"github.com/stewardhost/steward/internal/domain/pool/audit"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
@@ -15,7 +16,7 @@ import (
 const (
 	ownerByName = "SELECT o.owner FROM owners o WHERE o.name = $1"
 	lastNumber  = "SELECT COALESCE(MAX(o.number), 0) FROM owners o"
-	addOwner    = "INSERT INTO owners (owner, number, name, changes, created_at) VALUES ($1, $2, $3, 0, $4)"
+	addOwner    = "INSERT INTO owners (owner, number, name, changes, rights, created_at) VALUES ($1, $2, $3, 0, '', $4)"
 	addProfile  = "INSERT INTO profiles (owner, name, locale, timezone, updated_at) VALUES ($1, '', '', '', $2)"
 	ownersHand  = "SELECT c.client FROM clients c WHERE c.owner = $1 AND c.kind = 'owner' ORDER BY c.created_at LIMIT 1"
 	byAlias     = "SELECT r.resource FROM resources r WHERE r.owner = $1 AND r.alias = $2 AND r.alias <> ''"
@@ -57,8 +58,10 @@ func (h *Holdings) EnsureOwner(ctx context.Context, name string, seeds []view.Se
 				return err
 			}
 		}
-		_, err := tx.Exec(countChange, s.owner.String())
-		return err
+		if _, err := tx.Exec(countChange, s.owner.String()); err != nil {
+			return err
+		}
+		return rights.Pin(tx, s.owner)
 	})
 	if err != nil {
 		return id.Owner{}, id.Client{}, err

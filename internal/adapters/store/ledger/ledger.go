@@ -204,7 +204,11 @@ func (l *Ledger) Behind() time.Duration { return l.clock.behind() }
 // whole milliseconds, and never before a time that the store holds.
 type Tx struct {
 	*sqldb.Tx
-	Now     time.Time
+	Now time.Time
+
+	// RightsStand is set by a job that found nothing to change of who may do what.
+	RightsStand bool
+
 	ledger  *Ledger
 	last    audit.Entry
 	refused *fault.Fault

@@ -32,6 +32,7 @@ CREATE TABLE owners (
   number BIGINT NOT NULL,
   name TEXT NOT NULL,
   changes BIGINT NOT NULL,
+  rights TEXT NOT NULL, -- their digest, as the trail has it
   created_at BIGINT NOT NULL,
   PRIMARY KEY (owner)
 );

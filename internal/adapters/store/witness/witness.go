@@ -1,6 +1,8 @@
 // Package witness holds the audit trail against its own chains, and the journal and
 // the records of consent against the trail (invariant I63; threats, A78).
 //
+// What an owner's rights and definitions are is held against the newest row about them.
+//
 // It reads one snapshot in constant memory and changes nothing but that it first
 // writes what the trail still waits for. A Witness is safe for concurrent use.
 package witness
@@ -14,6 +16,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
+	"github.com/stewardhost/steward/internal/adapters/store/rights"
 	"github.com/stewardhost/steward/internal/domain/pool/audit"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
@@ -93,7 +96,7 @@ func (w *Witness) Verify(ctx context.Context, progress func(done, total int64)) 
 	if progress == nil {
 		progress = func(_, _ int64) {}
 	}
-	look := &walk{memory: w.memory, head: w.ledger.Confirmed(), progress: progress, named: map[string]bool{}}
+	look := &walk{memory: w.memory, head: w.ledger.Confirmed(), progress: progress, named: map[string]bool{}, pins: map[string]pin{}}
 	err := w.ledger.Read(ctx, func(tx *ledger.Tx) error {
 		if err := look.sweeps(tx.Tx); err != nil {
 			return err
@@ -101,7 +104,10 @@ func (w *Witness) Verify(ctx context.Context, progress func(done, total int64)) 
 		if err := look.trail(tx.Tx); err != nil {
 			return err
 		}
-		return look.journal(tx.Tx)
+		if err := look.journal(tx.Tx); err != nil {
+			return err
+		}
+		return look.rights(tx.Tx)
 	})
 	return look.found, err
 }
@@ -116,6 +122,7 @@ type walk struct {
 	checker  audit.Checker
 	found    view.Verification
 	named    map[string]bool
+	pins     map[string]pin // of rights, by owner
 	progress func(done, total int64)
 }
 
@@ -193,6 +200,9 @@ func (w *walk) entry(tx *sqldb.Tx, e audit.Entry, number int64) error {
 	if e.Kind == audit.Approved || e.Kind == audit.Granted {
 		return w.consent(tx, e)
 	}
+	if e.Kind == audit.Rights && w.pins[e.Subject].entry < number {
+		w.pins[e.Subject] = pin{number, e.Detail}
+	}
 	if _, pins := record.Pinned(e); !pins {
 		return nil
 	}
@@ -206,6 +216,45 @@ func (w *walk) entry(tx *sqldb.Tx, e audit.Entry, number int64) error {
 		w.mismatch(e.Subject)
 	}
 	return err
+}
+
+// pin is the newest row of the trail about an owner's rights.
+type pin struct {
+	entry int64
+	sum   string
+}
+
+// rights holds everything that says who may do what against the trail. A trail that
+// breaks off has not told the newest of it.
+func (w *walk) rights(tx *sqldb.Tx) error {
+	if w.found.Break != nil {
+		return nil
+	}
+	owners, err := rights.Owners(tx)
+	if err != nil {
+		return err
+	}
+	for _, owner := range owners {
+		sum, err := rights.Sum(tx, owner)
+		if err != nil {
+			return err
+		}
+		if p, told := w.pins[owner.String()]; !told || p.sum != sum.String() {
+			w.mismatch("rights of " + owner.String())
+		}
+		delete(w.pins, owner.String())
+		wrong, err := rights.Definitions(tx, owner)
+		if err != nil {
+			return err
+		}
+		for _, which := range wrong {
+			w.mismatch(which)
+		}
+	}
+	for owner := range w.pins {
+		w.mismatch("rights of " + owner) // who is gone
+	}
+	return nil
 }
 
 // consent checks the record that an approval or a granting rests on: what the owner
