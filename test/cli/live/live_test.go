@@ -100,7 +100,7 @@ func TestWhatIsToldToDoNextHelps(t *testing.T) {
 	if got, err := app.Send(foreign); err != nil || got.Error == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if refusals := typed(t, h, 0, "journal", "list", "--denied", "--app", "my app"); !strings.Contains(refusals.out, "not_found") || !strings.Contains(refusals.out, foreign.Tx) {
+	if refusals := typed(t, h, 0, "journal", "list", "--denied", "--app", "my app"); !strings.Contains(refusals.out, "grant_required") || !strings.Contains(refusals.out, foreign.Tx) {
 		t.Errorf("a refused call is not seen:\n%s", refusals.out)
 	}
 	twice := typed(t, h, 2, "grants", "add", "my app", "my notes", "read_note", "write_note", "send_note", "read_note")
