@@ -292,6 +292,52 @@ func TestAServerThatStopsReading(t *testing.T) {
 	all.Wait()
 }
 
+// Each method obeys the limit that the owner gave it, and keeps it when the upstream
+// changes its words; a caller can ask for less and not for more (field faults, FF47).
+func TestEachMethodHasItsLimit(t *testing.T) {
+	t.Parallel()
+	h := hosttest.Start(t)
+	app, up := h.AddApp("app"), server(t, slowTool, strings.Replace(slowTool, "slow", "slower", 1))
+	up.review = h.Import(h.Config(map[string]hosttest.Server{"notes": up.entry()}))[0]
+	h.Do("review", "--approve", "notes", "--methods", "slow,slower", "--effects", "slow=read,slower=read", "--deadline", "slow=400ms,slower=20s")
+	h.Do("grants", "add", app.Name, "notes", "slow", "slower")
+	limits := map[string]int64{}
+	for _, m := range h.Review("notes").Methods {
+		limits[m.Method] = m.DeadlineMS
+	}
+	if diff := cmp.Diff(map[string]int64{"slow": 400, "slower": 20_000}, limits); diff != "" {
+		t.Errorf("limits (-want +got):\n%s", diff)
+	}
+	try := func(method string, limit int64) string {
+		r := up.request(method, fmt.Sprintf(`{"ms":1800,"n":%d}`, len(up.heard())%100_000)) // no two are equal
+		if limit > 0 {
+			r.DeadlineMS = &limit
+		}
+		got, err := app.Send(r)
+		if err != nil {
+			t.Error(err)
+		}
+		return code(got)
+	}
+	for _, c := range []struct {
+		method string
+		limit  int64
+		want   string
+	}{{"slow", 0, "indeterminate"}, {"slower", 0, "ok"}, {"slow", 30_000, "indeterminate"}, {"slower", 300, "indeterminate"}} {
+		if got := try(c.method, c.limit); got != c.want {
+			t.Errorf("%s, given %d ms: %s", c.method, c.limit, got)
+		}
+	}
+	for _, typed := range []string{"slow=31s", "slow=never", "other=1s"} {
+		if _, exit := h.CLI("review", "--approve", "notes", "--methods", "slow", "--deadline", typed); exit == 0 {
+			t.Errorf("%s was taken", typed)
+		}
+	}
+	if text := h.Do("review", "notes"); !strings.Contains(text, "400ms a call") {
+		t.Errorf("the owner sees %s", text)
+	}
+}
+
 // Two entries for one command are two processes, with state of their own; apps that
 // share an entry share what its one process remembers, as the owner set it up (field
 // faults, FF32, FF67).

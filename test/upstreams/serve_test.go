@@ -127,7 +127,7 @@ func (s *served) call(m asked) int {
 		n := s.count
 		s.mu.Unlock()
 		s.result(m.ID, fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, n))
-	case "slow":
+	case "slow", "slower":
 		go func() {
 			for done := range 3 {
 				if token := m.Params.Meta.ProgressToken; token != nil {

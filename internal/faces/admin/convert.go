@@ -72,7 +72,7 @@ func definitionOf(k resource.Kept) adminwire.Definition {
 		Input: m.Definition.Input, Output: m.Definition.Output, Effects: wordsOf(m.Definition.Effects),
 		Precondition: m.Definition.Precondition, State: string(m.State), Reason: m.Reason, Tool: m.Binding.Tool,
 		MethodDigest: pin.Method.String(), BindingDigest: pin.Binding.String(), ContractDigest: m.Document.String(),
-		Upstream: raw(k.Raw), Import: raw(k.Review), Change: changeOf(k),
+		Upstream: raw(k.Raw), Import: raw(k.Review), Change: changeOf(k), DeadlineMS: m.Binding.DeadlineMS,
 	}
 }
 

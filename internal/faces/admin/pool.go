@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/budget"
@@ -59,7 +60,7 @@ func (d *Door) reviewApprove(ctx context.Context, req adminwire.Approve) (adminw
 		if err != nil {
 			return adminwire.Approved{}, err
 		}
-		choices[i] = authority.Choice{Method: m.Method, Effects: effects}
+		choices[i] = authority.Choice{Method: m.Method, Effects: effects, Deadline: time.Duration(m.DeadlineMS) * time.Millisecond}
 	}
 	changes, err := d.Reviews.Approve(ctx, d.host.Owner, req.Resource, shown, choices)
 	if err != nil {

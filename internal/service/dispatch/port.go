@@ -185,9 +185,9 @@ func (p *Port) try(ctx context.Context, caller authority.Caller, r Request) (inv
 		return answer, nil
 	}
 	e := execution{p, caller, def, ch.Row, args, r.Progress}
-	// One clock for all of it: the deadline is set once and a changed wall clock
-	// does not move it.
-	ctx, cancel := context.WithTimeout(ctx, c.Deadline)
+	// One clock for all of it: the deadline is set once, by the decision, and a changed
+	// wall clock does not move it.
+	ctx, cancel := context.WithTimeout(ctx, ch.Row.DeadlineAt.Sub(ch.Row.ReservedAt))
 	defer cancel()
 	if ch.Action == authority.Wait {
 		return e.wait(ctx, exec, found), nil

@@ -124,8 +124,9 @@ type Definition struct {
 	Effects        []string       `json:"effects"`         // proposed, or approved
 	Precondition   bool           `json:"precondition"`
 	State          string         `json:"state"`
-	Reason         string         `json:"reason"` // why it is refused, drifted or gone
-	Tool           string         `json:"tool"`   // the upstream's exact name for it
+	Reason         string         `json:"reason"`               // why it is refused, drifted or gone
+	Tool           string         `json:"tool"`                 // the upstream's exact name for it
+	DeadlineMS     int64          `json:"deadline_ms,omitzero"` // how long a call may take, if the owner has set that
 	MethodDigest   string         `json:"method_digest"`
 	BindingDigest  string         `json:"binding_digest"`
 	ContractDigest string         `json:"contract_digest"`   // of the approved document, else empty
@@ -162,8 +163,9 @@ type Approve struct {
 
 // Choice is the yes to one method. Left-out effects accept the shown ones.
 type Choice struct {
-	Method  string   `json:"method"`
-	Effects []string `json:"effects,omitzero"`
+	Method     string   `json:"method"`
+	Effects    []string `json:"effects,omitzero"`
+	DeadlineMS int64    `json:"deadline_ms,omitzero"` // how long a call may take; left out, that stays as it is
 }
 
 // Approved tells the resource's new revision and the methods that are live by this

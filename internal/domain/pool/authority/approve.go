@@ -6,6 +6,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/consent"
 	"github.com/stewardhost/steward/internal/domain/pool/contract"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/digest"
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -16,8 +17,9 @@ import (
 // Choice is the owner's yes to one method. Empty effects accept the proposed
 // ones.
 type Choice struct {
-	Method  string
-	Effects effect.Set
+	Method   string
+	Effects  effect.Set
+	Deadline time.Duration // how long a call may take; zero leaves that as it is
 }
 
 // Approve turns methods of a resource live as they are defined now. Shown is the
@@ -66,6 +68,9 @@ func DecideApprove(r resource.Row, methods []resource.Method, c Approve, now tim
 		if bad := approveOne(&after[i], choice.Effects); bad != nil {
 			return ApproveChanges{}, bad
 		}
+		if bad := setDeadline(&after[i], choice.Deadline); bad != nil {
+			return ApproveChanges{}, bad
+		}
 		touched[after[i].Contract] = true
 	}
 	r.Revision = c.NewRevision
@@ -102,6 +107,20 @@ func approveOne(m *resource.Method, effects effect.Set) *fault.Fault {
 			With("fix", "steward review --approve … --effects "+m.Definition.ID+"=read")
 	}
 	m.State, m.Reason = resource.Live, ""
+	return nil
+}
+
+// setDeadline gives a method a limit of its own (field faults, FF47).
+func setDeadline(m *resource.Method, limit time.Duration) *fault.Fault {
+	switch {
+	case limit == 0:
+		return nil
+	case limit < time.Millisecond || limit > bound.CallDeadline.Duration():
+		return bound.CallDeadline.Exceeded()
+	case m.Binding.Kind == resource.ByHost:
+		return fault.Newf(fault.InvalidRequest, "%s is the host's own and takes no time", m.Definition.ID)
+	}
+	m.Binding.DeadlineMS = limit.Milliseconds()
 	return nil
 }
 

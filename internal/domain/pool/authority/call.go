@@ -284,7 +284,7 @@ func newRow(f CallFacts, c Call, now time.Time) invocation.Row {
 		ID: c.NewInvocation, Owner: c.Caller.Owner, Client: c.Caller.Client, Tx: c.Tx, Target: c.Target,
 		Request: c.Request, Input: c.Input, Revision: f.Standing.Resource.Revision,
 		Classes: f.Standing.Method.Definition.Effects, State: invocation.Reserved, Node: c.Node, Epoch: c.Epoch,
-		Attempt: 1, ReservedAt: now, DeadlineAt: now.Add(c.Deadline),
+		Attempt: 1, ReservedAt: now, DeadlineAt: now.Add(f.Standing.Method.Binding.Patience(c.Deadline)),
 		Outcome: invocation.Outcome{Effects: effect.None},
 	}
 	if g := f.Standing.Grant; g != nil {

@@ -121,3 +121,51 @@ func TestReaffirming(t *testing.T) {
 		t.Error("the command was changed")
 	}
 }
+
+// A method's own limit is set with an approval, is no part of what a grant pins, stays
+// when the method drifts, and shortens a call alone (field faults, FF47).
+func TestAMethodHasALimitOfItsOwn(t *testing.T) {
+	now := time.Unix(1000, 0)
+	k := driftedMethod(t, "words", `{"description":"after"}`)
+	r := resource.Row{ID: id.New[id.Resource](), Kind: resource.Connection, Label: "notes", State: resource.Active}
+	approve := func(m resource.Method, limit time.Duration) (resource.Method, *fault.Fault) {
+		got, bad := DecideApprove(r, []resource.Method{m}, Approve{Shown: ReviewDigest(r, []resource.Method{m}), Choices: []Choice{{Method: "words", Deadline: limit}},
+			NewConsent: id.New[id.Consent](), NewRevision: id.New[id.Revision]()}, now)
+		if bad != nil {
+			return m, bad
+		}
+		return got.Methods[0], nil
+	}
+	limited, bad := approve(k.Method, 2*time.Second)
+	if bad != nil {
+		t.Fatal(bad)
+	}
+	again, bad := approve(limited, 0)
+	if bad != nil || again.Binding.DeadlineMS != 2000 || again.Pin() != k.Method.Pin() {
+		t.Errorf("%v, %+v", bad, again.Binding)
+	}
+	for given, want := range map[time.Duration]time.Duration{time.Second: time.Second, 30 * time.Second: 2 * time.Second} {
+		if got := again.Binding.Patience(given); got != want {
+			t.Errorf("given %v it waits %v", given, got)
+		}
+	}
+	if got := k.Method.Binding.Patience(time.Minute); got != time.Minute {
+		t.Errorf("without a limit it waits %v", got)
+	}
+	for _, limit := range []time.Duration{-1, time.Microsecond, 31 * time.Second} {
+		if _, bad := approve(k.Method, limit); bad == nil || bad.Code != fault.InvalidRequest {
+			t.Errorf("%v: %v", limit, bad)
+		}
+	}
+	own := k.Method
+	own.Binding.Kind = resource.ByHost
+	if _, bad := approve(own, time.Second); bad == nil {
+		t.Error("a built-in has a limit")
+	}
+	offer := resource.Offer{Tool: "words", Raw: []byte(`{}`), Definition: again.Definition,
+		Binding: resource.Binding{Kind: resource.ByMCP, Tool: "words", Tooldef: digest.Of(digest.Definition, []byte("another"))}}
+	after, _ := resource.Merge([]resource.Kept{{Method: again, Raw: k.Raw}}, []resource.Offer{offer}, func(int) string { return reaffirmedURL })
+	if m := after[0].Method; m.State != resource.NeedsConsent || m.Binding.DeadlineMS != 2000 {
+		t.Errorf("after a drift: %s %+v", m.State, m.Binding)
+	}
+}

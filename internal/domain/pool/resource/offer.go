@@ -92,7 +92,7 @@ func meet(k Kept, o Offer, offered bool) Kept {
 	if before.Binding.Digest() == o.Binding.Digest() && before.State != Gone {
 		return k
 	}
-	o.Definition.ID = before.Definition.ID
+	o.Definition.ID, o.Binding.DeadlineMS = before.Definition.ID, before.Binding.DeadlineMS
 	next := first(o, before.Contract)
 	next.Method.Document, next.Approved = before.Document, k.Approved
 	if next.Method.State != Refused && (!k.Approved.IsZero() || before.State != Proposed && before.State != Refused) {

@@ -133,6 +133,18 @@ type Binding struct {
 	Adapter id.Adapter    `json:"adapter,omitzero"`
 	Tool    string        `json:"tool,omitzero"`
 	Tooldef digest.Digest `json:"tool_digest,omitzero"`
+
+	// DeadlineMS is how long a call of this method may take, as the owner set it; zero
+	// is bound.CallDeadline. It is the host's patience and no part of what is pinned.
+	DeadlineMS int64 `json:"deadline_ms,omitzero"`
+}
+
+// Patience is how long a call may take of which the caller gives it so long.
+func (b Binding) Patience(given time.Duration) time.Duration {
+	if own := time.Duration(b.DeadlineMS) * time.Millisecond; own > 0 {
+		return min(own, given)
+	}
+	return given
 }
 
 // Digest pins the binding.

@@ -22,6 +22,7 @@ type reviewing struct {
 	methods                           []string
 	effects                           map[string]string
 	all, full                         bool
+	deadlines                         map[string]string
 	filter
 }
 
@@ -58,6 +59,8 @@ until the definition changes.`,
 	f.BoolVar(&r.all, "all", false, "approve every method that waits and that you did not decline")
 	f.StringToStringVar(&r.effects, "effects", nil, "`METHOD=CLASS+CLASS` for methods whose effects differ from the shown ones, with commas")
 	f.Lookup("effects").DefValue = "" // it would be told as []
+	f.StringToStringVar(&r.deadlines, "deadline", nil, "`METHOD=TIME`, such as 5s, for methods whose calls may take no longer than that, with commas")
+	f.Lookup("deadline").DefValue = ""
 	f.StringVar(&r.shown, "shown", "", "approve only if this is still the digest of what is there")
 	f.BoolVar(&r.full, "full", false, "show each usual bound, the schemas and the tools as they were received")
 	f.BoolVar(&r.everything, "all-servers", false, "look at the methods of all servers")
@@ -173,6 +176,9 @@ func (d verbs) approve(ctx context.Context, r reviewing) error {
 	}
 	chosen, err := interview.Choose(of, r.methods, r.all, r.effects)
 	if err != nil {
+		return err
+	}
+	if chosen, err = limited(chosen, r.deadlines); err != nil {
 		return err
 	}
 	if len(chosen) == 0 {

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/narrowing"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
@@ -117,6 +118,9 @@ func Method(w io.Writer, m adminwire.Definition, whole bool) {
 		fmt.Fprintf(w, "%sdescription, as models will be told:\n%s\n", indent, paper.Wrapped(m.Description, indent+"  | ", pageWidth))
 	}
 	field("effects", strings.Join(m.Effects, ","))
+	if m.DeadlineMS > 0 {
+		field("at most", (time.Duration(m.DeadlineMS)*time.Millisecond).String()+" a call")
+	}
 	if m.Precondition {
 		field("needs", "a precondition with each call (--if)")
 	}
