@@ -17,6 +17,8 @@ var (
 	CapsuleDepth       = Row{"capsule_payload_depth", 16, Depth, fault.InvalidRequest, "ours: as deep as a request", "protocol/capsulewire"}
 	CapsuleNodes       = Row{"capsule_payload_nodes", 65536, Count, fault.InvalidRequest, "ours: 256 full definitions", "protocol/capsulewire"}
 	ReplyDefinitions   = Row{"reply_definitions", 256, Count, fault.TooLarge, "bus page 5", "domain/bus/describe"}
+	ReplyDrops         = Row{"reply_drops", 512, Count, fault.TooLarge, "ours: as many as definitions", "domain/bus/describe"}
+	ReadSnapshot       = Row{"read_snapshot_ms", 5_000, Milliseconds, fault.TimedOut, "bus reference 5.6", "service/broker"}
 	OwnerDefinitions   = Row{"principal_definitions", 512, Count, fault.TooLarge, "bus page 5", "domain/bus/describe"}
 	ResourceURIBytes   = Row{"resource_uri_bytes", 2 << 10, Bytes, fault.InvalidRequest, "bus page 5", "domain/bus/describe"}
 	ServedTextBytes    = Row{"served_text_bytes", 4096, Bytes, fault.InvalidRequest, "bus page 5: name, title, description", "domain/bus/describe"}
@@ -45,7 +47,7 @@ var (
 
 var busRows = []Row{
 	TopicBytes, TopicSegments, TopicSegmentBytes, CapsulePatterns, CapsuleBytes, CapsuleFrameBytes, BusAggregateBytes, BusMessageBytes, BusPendingBytes,
-	BusWrite, CapsuleDepth, CapsuleNodes, ReplyDefinitions, OwnerDefinitions, ResourceURIBytes, ServedTextBytes, ResourceMetaBytes,
+	BusWrite, CapsuleDepth, CapsuleNodes, ReplyDefinitions, ReplyDrops, ReadSnapshot, OwnerDefinitions, ResourceURIBytes, ServedTextBytes, ResourceMetaBytes,
 	ResourceIcons, ResourceIconBytes, ReadChunks, ReadContentBytes, ReadErrorBytes, DescribeWarm, DescribeCold, CapsuleYoung,
 	ReadDescribe, ReadBroadcast, ReadConflict, CapsuleDeadline, BrokerDeadline, ResourceDeadline, OpenReads, CapsulesInstalled,
 	CapsuleManifest, CapsuleCalls, CapsuleRestartWait, CapsuleFamilies,

@@ -15,6 +15,7 @@ type (
 	nodeKind         struct{}
 	txKind           struct{}
 	sourceKind       struct{}
+	questionKind     struct{}
 )
 
 func (ownerKind) prefix() string        { return "own" }
@@ -31,6 +32,7 @@ func (confirmationKind) prefix() string { return "cnf" }
 func (nodeKind) prefix() string         { return "nod" }
 func (txKind) prefix() string           { return "tx" }
 func (sourceKind) prefix() string       { return "src" }
+func (questionKind) prefix() string     { return "qst" }
 
 // The kinds of identifiers.
 type (
@@ -48,4 +50,5 @@ type (
 	Node         = ID[nodeKind]         // a host process's store of identity
 	Tx           = ID[txKind]           // a client's name for one call
 	Source       = ID[sourceKind]       // a capsule, whatever its build
+	Question     = ID[questionKind]     // one round of describe, or one read
 )

@@ -88,6 +88,7 @@ type Round struct {
 	answers   map[topic.Source]Reply
 	gone      map[topic.Source]bool
 	drops     []Drop
+	more      int // drops that were counted only
 	lossy     bool
 }
 
@@ -110,18 +111,11 @@ func (r *Round) ID() string { return r.id }
 // Deadline is when the window closes.
 func (r *Round) Deadline() time.Time { return r.deadline }
 
-// Hurry closes the window no later than at.
-func (r *Round) Hurry(at time.Time) {
-	if at.Before(r.deadline) {
-		r.deadline = at
-	}
-}
-
 // Accept takes a reply, or says why it does not count.
 func (r *Round) Accept(reply Reply) (Drop, bool) {
 	drop := func(reason Reason, detail string) (Drop, bool) {
 		d := Drop{reply.Source, reason, detail}
-		r.drops = append(r.drops, d)
+		r.keep(d)
 		return d, false
 	}
 	switch _, twice := r.answers[reply.Source]; {
@@ -149,7 +143,7 @@ func (r *Round) Accept(reply Reply) (Drop, bool) {
 		return drop(OverCap, bound.CapsuleBytes.Key)
 	}
 	for _, bad := range reply.Bad {
-		r.drops = append(r.drops, Drop{reply.Source, Malformed, bad.Err.Error()})
+		r.keep(Drop{reply.Source, Malformed, bad.Err.Error()})
 	}
 	return Drop{}, true
 }
@@ -164,8 +158,17 @@ func (r *Round) spoil(s topic.Source) {
 func (r *Round) Lost(n int) {
 	if n > 0 {
 		r.lossy = true
-		r.drops = append(r.drops, Drop{Reason: Overflow})
+		r.keep(Drop{Reason: Overflow})
 	}
+}
+
+// keep remembers a drop; those over bound.ReplyDrops are only counted.
+func (r *Round) keep(d Drop) {
+	if bound.ReplyDrops.Check(len(r.drops)+1) != nil {
+		r.more++
+		return
+	}
+	r.drops = append(r.drops, d)
 }
 
 // Leave says that a member has ended and will not answer any more.

@@ -30,6 +30,7 @@ type Result struct {
 	Complete   bool
 	Missing    []Member // who has not answered, in the operator's order
 	Drops      []Drop
+	MoreDrops  int // drops that were counted only
 	Collisions []Collision
 }
 
@@ -73,7 +74,7 @@ func (r Result) Digest() digest.Digest {
 func (r *Round) Result() Result {
 	members := slices.Clone(r.members)
 	slices.SortFunc(members, Member.Compare)
-	out := Result{Complete: !r.lossy, Drops: r.drops}
+	out := Result{Complete: !r.lossy, Drops: slices.Clone(r.drops), MoreDrops: r.more}
 	owners := map[string]topic.Source{}
 	losers := map[string][]topic.Source{}
 	size := 0

@@ -1,0 +1,492 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/bus/describe"
+	"github.com/stewardhost/steward/internal/domain/bus/read"
+	"github.com/stewardhost/steward/internal/domain/bus/topic"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/service/broker"
+)
+
+var (
+	alice = topic.PrincipalOf(id.New[id.Owner]())
+	bob   = topic.PrincipalOf(id.New[id.Owner]())
+)
+
+// capsule is one runtime of the bus in memory.
+type capsule struct {
+	describe.Member
+	owner  topic.Principal
+	serves []string
+	after  time.Duration // it answers so much later
+	deaf   bool          // it never answers
+	reads  map[string]string
+	fails  string // what it answers a read with
+}
+
+// wire is a bus in memory, with the broker on it.
+type wire struct {
+	*broker.Broker
+	mu        sync.Mutex
+	capsules  []*capsule
+	describes []string
+	asked     map[string]string // correlation to URI
+	cancelled []string
+	events    []broker.Event
+	changed   map[topic.Principal]int
+	down      error
+}
+
+func newWire(t testing.TB, capsules ...*capsule) *wire {
+	t.Helper()
+	w := &wire{capsules: capsules, asked: map[string]string{}, changed: map[topic.Principal]int{}}
+	var err error
+	w.Broker, err = broker.New(broker.Ports{
+		Members: w.members, AskDescribe: w.askDescribe, AskRead: w.askRead,
+		AskCancel: func(_ topic.Principal, correlation string) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.cancelled = append(w.cancelled, correlation)
+			return nil
+		},
+		Audit:   func(e broker.Event) { w.mu.Lock(); defer w.mu.Unlock(); w.events = append(w.events, e) },
+		Changed: func(p topic.Principal) { w.mu.Lock(); defer w.mu.Unlock(); w.changed[p]++ },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *wire) members(p topic.Principal) (out []describe.Member) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.capsules {
+		if c.owner == p {
+			out = append(out, c.Member)
+		}
+	}
+	return out
+}
+
+func (w *wire) of(p topic.Principal) (out []*capsule) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.capsules {
+		if c.owner == p {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (w *wire) askDescribe(p topic.Principal, round string, _ time.Time) error {
+	w.mu.Lock()
+	w.describes = append(w.describes, round)
+	down := w.down
+	w.mu.Unlock()
+	for _, c := range w.of(p) {
+		if !c.deaf && down == nil {
+			time.AfterFunc(c.after, func() { w.Described(c.describe(round)) })
+		}
+	}
+	return down
+}
+
+func (c *capsule) describe(round string) describe.Reply {
+	r := describe.Reply{Principal: c.owner, Source: c.Source, Suffix: c.Source.String(), Round: round, Count: len(c.serves), Bytes: 10}
+	for _, uri := range c.serves {
+		r.Definitions = append(r.Definitions, describe.Definition{URI: uri, Name: uri})
+	}
+	return r
+}
+
+func (w *wire) askRead(p topic.Principal, correlation, uri string, _ time.Time) error {
+	w.mu.Lock()
+	w.asked[correlation] = uri
+	w.mu.Unlock()
+	for _, c := range w.of(p) {
+		text, ok := c.reads[uri]
+		if ok && !c.deaf {
+			time.AfterFunc(c.after, func() { w.WasRead(c.read(correlation, uri, text)) })
+		} else if c.fails != "" {
+			time.AfterFunc(c.after, func() { w.WasRead(c.refuse(correlation, uri)) })
+		}
+	}
+	return nil
+}
+
+func (c *capsule) read(correlation, uri, text string) read.Reply {
+	return read.Reply{Principal: c.owner, Source: c.Source, Correlation: correlation, URI: uri, Contents: []read.Content{{URI: uri, Text: text}}}
+}
+
+func (c *capsule) refuse(correlation, uri string) read.Reply {
+	return read.Reply{Principal: c.owner, Source: c.Source, Correlation: correlation, URI: uri, Error: &c.fails}
+}
+
+func warm(name string, owner topic.Principal, order int64, serves ...string) *capsule {
+	c := &capsule{owner: owner, serves: serves, reads: map[string]string{}}
+	c.Member = describe.Member{Source: topic.SourceOf("t", name, ""), Name: name, Order: order, Since: time.Now().Add(-time.Hour)}
+	for _, uri := range serves {
+		c.reads[uri] = name
+	}
+	return c
+}
+
+func asker(p topic.Principal) broker.Asker {
+	return broker.Asker{Principal: p, Ingress: broker.Face}
+}
+
+func uris(r describe.Result) (out []string) {
+	for _, l := range r.Listed {
+		out = append(out, l.URI)
+	}
+	return out
+}
+
+// took says how long something took in the time of the bubble.
+func took(do func()) time.Duration {
+	began := time.Now()
+	do()
+	return time.Since(began)
+}
+
+func TestListsAtOnceShareARound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := warm("slow", alice, 1, "n:1")
+		slow.after = 450 * time.Millisecond // at 90 % of the window, after a gap
+		w := newWire(t, slow, warm("quick", alice, 2, "n:2"), warm("bobs", bob, 1, "n:3"))
+		var lists sync.WaitGroup
+		for range 20 {
+			lists.Go(func() {
+				got, err := w.List(t.Context(), alice)
+				if err != nil || !got.Complete || !slices.Equal(uris(got), []string{"n:1", "n:2"}) {
+					t.Errorf("%+v, %v", got, err)
+				}
+			})
+		}
+		if d := took(lists.Wait); d != slow.after || len(w.describes) != 1 {
+			t.Errorf("%d rounds in %v", len(w.describes), d)
+		}
+		if _, err := w.List(t.Context(), alice); err != nil || len(w.describes) != 2 {
+			t.Errorf("a list is not live: %d rounds, %v", len(w.describes), err)
+		}
+	})
+}
+
+func TestNobodyToAskIsNoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire(t, warm("bobs", bob, 1, "n:3"))
+		d := took(func() {
+			if got, err := w.List(t.Context(), alice); err != nil || !got.Complete || len(got.Listed) != 0 {
+				t.Errorf("%+v, %v", got, err)
+			}
+			if _, err := w.Read(t.Context(), asker(alice), "n:3"); !fault.Is(err, fault.NotFound) {
+				t.Error(err)
+			}
+		})
+		if d != 0 || len(w.describes)+len(w.asked) != 0 {
+			t.Errorf("waited %v for nobody; %d questions", d, len(w.describes)+len(w.asked))
+		}
+	})
+}
+
+// BF1: the first list right after boot holds what warms up in time.
+func TestTheFirstListWaitsForWhoWarmsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cold := warm("cold", alice, 1, "n:1")
+		cold.Since, cold.after = time.Now(), 2400*time.Millisecond
+		w := newWire(t, cold)
+		got, err := w.List(t.Context(), alice)
+		if err != nil || !got.Complete || len(got.Listed) != 1 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// BF1, BF5: an incomplete list is served, not kept, and made good.
+func TestALateAnswerIsAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := warm("late", alice, 1, "n:1")
+		late.after = 700 * time.Millisecond
+		w := newWire(t, late, warm("quick", alice, 2, "n:2"))
+		got, err := w.List(t.Context(), alice)
+		if err != nil || got.Complete || len(got.Missing) != 1 || !slices.Equal(uris(got), []string{"n:2"}) {
+			t.Errorf("%+v, %v", got, err)
+		}
+		<-time.After(time.Second)
+		synctest.Wait()
+		if w.changed[alice] != 1 || w.changed[bob] != 0 {
+			t.Errorf("changes: %v", w.changed)
+		}
+		w.Described(late.describe("old")) // once more, of nothing
+		if w.changed[alice] != 1 {
+			t.Error("a second late answer is a change again")
+		}
+	})
+}
+
+// A71, I78: what crosses over is dropped, counted and audited.
+func TestAnswersThatCrossOverAreDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := warm("same", alice, 1, "n:alice"), warm("same", bob, 1, "n:bob")
+		a.deaf, b.deaf = true, true
+		w := newWire(t, a, b)
+		type list struct {
+			got describe.Result
+			err error
+		}
+		results := map[topic.Principal]chan list{alice: make(chan list, 1), bob: make(chan list, 1)}
+		for p, result := range results {
+			go func() {
+				got, err := w.List(t.Context(), p)
+				result <- list{got, err}
+			}()
+			synctest.Wait()
+		}
+		rounds := slices.Clone(w.describes)
+		if len(rounds) != 2 {
+			t.Fatalf("%d rounds", len(rounds))
+		}
+		for _, round := range rounds { // each answers both rounds
+			w.Described(a.describe(round))
+			w.Described(b.describe(round))
+		}
+		for p, want := range map[topic.Principal]string{alice: "n:alice", bob: "n:bob"} {
+			if got := <-results[p]; got.err != nil || !got.got.Complete || !slices.Equal(uris(got.got), []string{want}) {
+				t.Errorf("%+v", got)
+			}
+		}
+		synctest.Wait()
+		dropped := 0
+		for _, e := range w.events {
+			if e.Kind == broker.Dropped {
+				dropped += e.Count
+			}
+		}
+		if dropped != 2 {
+			t.Errorf("%d drops audited: %+v", dropped, w.events)
+		}
+	})
+}
+
+func TestACollisionIsAnEventEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		elder, squatter := warm("elder", alice, 1, "n:1"), warm("squatter", alice, 2, "n:1")
+		elder.after = 100 * time.Millisecond
+		w := newWire(t, squatter, elder)
+		for range 20 {
+			got, err := w.List(t.Context(), alice)
+			if owner, _ := got.Owner("n:1"); err != nil || owner != elder.Source {
+				t.Errorf("owned by %v, %v", owner, err)
+			}
+		}
+		synctest.Wait()
+		if len(w.events) != 20 || w.events[0].Kind != broker.Collision || w.events[0].Source != elder.Source {
+			t.Errorf("%d events", len(w.events))
+		}
+		contents, err := w.Read(t.Context(), asker(alice), "n:1")
+		if err != nil || contents[0].Text != "elder" {
+			t.Errorf("%v, %v; the squatter answered first", contents, err)
+		}
+	})
+}
+
+func TestReadsEndInTimeAndSayWhy(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		uri    string
+		change func(owner, other *capsule)
+		want   fault.Code
+		at     time.Duration
+	}{
+		{"the owner answers", "n:1", func(*capsule, *capsule) {}, "", 0},
+		{"nobody's", "m:1", func(*capsule, *capsule) {}, fault.NotFound, time.Second},
+		{"another principal's", "n:bob", func(*capsule, *capsule) {}, fault.NotFound, time.Second},
+		{"nobody's, and all refuse", "m:1", func(a, b *capsule) { a.fails, b.fails = "no", "no" }, fault.NotFound, time.Second},
+		{"climbing", "n:/../1", func(*capsule, *capsule) {}, fault.NotFound, 0},
+		{"a family", "f:x", func(a, _ *capsule) { a.Families = []string{"f:"}; a.reads["f:x"] = "owner" }, "", 0},
+		{"unlisted and served", "m:1", func(a, _ *capsule) { a.reads["m:1"] = "owner" }, "", 25 * time.Millisecond},
+		{"a race by another", "n:1", func(a, b *capsule) { b.reads["n:1"] = "other"; a.after = 100 * time.Millisecond }, "", 200 * time.Millisecond},
+		{"another refuses", "n:1", func(a, b *capsule) { b.fails = "not yours"; a.after = 100 * time.Millisecond }, "", 200 * time.Millisecond},
+		{"the owner refuses", "n:1", func(a, _ *capsule) { a.fails = "broken"; delete(a.reads, "n:1") }, fault.UpstreamFailed, 0},
+		{"the owner is silent", "n:1", func(a, _ *capsule) { delete(a.reads, "n:1") }, fault.TimedOut, 10 * time.Second},
+		{"a slow list", "m:1", func(a, _ *capsule) { a.after = 600 * time.Millisecond }, fault.NotFound, 1500 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			owner, other := warm("owner", alice, 1, "n:1"), warm("other", alice, 2, "n:2")
+			c.change(owner, other)
+			w := newWire(t, owner, other, warm("bobs", bob, 1, "n:bob"))
+			var contents []read.Content
+			var err error
+			d := took(func() { contents, err = w.Read(t.Context(), asker(alice), c.uri) })
+			if c.want == "" && (err != nil || len(contents) != 1 || contents[0].Text != "owner") || c.want != "" && (!fault.Is(err, c.want) || contents != nil) || d != c.at {
+				t.Errorf("%s: %v, %v after %v", c.name, contents, err, d)
+			}
+			if timed := c.want == fault.TimedOut || c.want == fault.NotFound && d > 0; timed != (len(w.cancelled) == 1) {
+				t.Errorf("%s: called off %q", c.name, w.cancelled)
+			}
+		})
+	}
+}
+
+func TestAReadIsCalledOffWithItsAsker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		owner := warm("owner", alice, 1, "n:1")
+		owner.reads = nil
+		w := newWire(t, owner)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(300*time.Millisecond, cancel)
+		var err error
+		d := took(func() { _, err = w.Read(ctx, asker(alice), "n:1") })
+		if !fault.Is(err, fault.TimedOut) || !errors.Is(err, context.Canceled) || d != 300*time.Millisecond {
+			t.Errorf("%v after %v", err, d)
+		}
+		for correlation := range w.asked {
+			if !slices.Equal(w.cancelled, []string{correlation}) {
+				t.Errorf("asked %q, called off %q", correlation, w.cancelled)
+			}
+			w.WasRead(owner.read(correlation, "n:1", "late"))
+		}
+		if len(w.events) != 1 || w.events[0].Kind != broker.Dropped {
+			t.Errorf("a late answer: %+v", w.events)
+		}
+	})
+}
+
+// I85, and unload in the middle of describe and read.
+func TestUnloadingEndsWhatWaitsForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := warm("gone", alice, 1, "n:1")
+		w := newWire(t, gone)
+		if _, err := w.List(t.Context(), alice); err != nil {
+			t.Fatal(err)
+		}
+		gone.reads, gone.deaf = nil, true
+		unload := func() {
+			w.mu.Lock()
+			w.capsules = nil
+			w.mu.Unlock()
+			w.Left(alice, gone.Source)
+		}
+		time.AfterFunc(200*time.Millisecond, unload)
+		var err error
+		d := took(func() { _, err = w.Read(t.Context(), asker(alice), "n:1") })
+		if !fault.Is(err, fault.Unavailable) || d != 200*time.Millisecond {
+			t.Errorf("%v after %v", err, d)
+		}
+		d = took(func() { _, err = w.Read(t.Context(), asker(alice), "n:1") })
+		if !fault.Is(err, fault.NotFound) || d != 0 {
+			t.Errorf("afterwards %v, %v", err, d)
+		}
+		w.mu.Lock()
+		w.capsules = []*capsule{gone}
+		w.mu.Unlock()
+		w.Joined(alice)
+		time.AfterFunc(200*time.Millisecond, unload)
+		var got describe.Result
+		d = took(func() { got, err = w.List(t.Context(), alice) })
+		if err != nil || got.Complete || len(got.Listed) != 0 || d != 200*time.Millisecond {
+			t.Errorf("%+v, %v after %v", got, err, d)
+		}
+		synctest.Wait()
+		if w.changed[alice] != 3 {
+			t.Errorf("%d changes", w.changed[alice])
+		}
+	})
+}
+
+// The gate (bus page, section 4): on refusal nothing is asked.
+func TestWhoMayNotAskAsksNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire(t, warm("a", alice, 1, "n:1"))
+		if _, err := w.List(t.Context(), topic.Principal{}); !fault.Is(err, fault.Unauthenticated) {
+			t.Error(err)
+		}
+		for _, c := range []struct {
+			who  broker.Asker
+			want fault.Code
+		}{
+			{broker.Asker{}, fault.Unauthenticated}, {broker.Asker{Ingress: broker.Face}, fault.Unauthenticated},
+			{broker.Asker{Principal: alice}, fault.CapabilityDenied}, {broker.Asker{Principal: alice, Ingress: "elsewhere"}, fault.CapabilityDenied},
+		} {
+			if _, err := w.Read(t.Context(), c.who, "n:1"); !fault.Is(err, c.want) {
+				t.Errorf("%+v: %v", c.who, err)
+			}
+		}
+		if len(w.describes)+len(w.asked) != 0 {
+			t.Error("a refusal asked somebody")
+		}
+	})
+}
+
+func TestABrokenBusIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire(t, warm("a", alice, 1, "n:1"))
+		w.down = fault.New(fault.Unavailable, "down")
+		_, listed := w.List(t.Context(), alice)
+		_, read := w.Read(t.Context(), asker(alice), "n:1")
+		if !fault.Is(listed, fault.Unavailable) || !fault.Is(read, fault.Unavailable) {
+			t.Errorf("%v, %v", listed, read)
+		}
+		w.down = nil
+		if got, err := w.List(t.Context(), alice); err != nil || !got.Complete {
+			t.Errorf("afterwards: %+v, %v", got, err)
+		}
+	})
+}
+
+func TestOpenReadsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		deaf, quiet := warm("deaf", alice, 1, "n:1"), warm("quiet", bob, 1, "n:1")
+		deaf.reads = nil
+		w := newWire(t, deaf, quiet)
+		if _, err := w.List(t.Context(), alice); err != nil {
+			t.Fatal(err)
+		}
+		var reads sync.WaitGroup
+		for range 64 {
+			reads.Go(func() { _, _ = w.Read(t.Context(), asker(alice), "n:1") })
+		}
+		synctest.Wait()
+		if _, err := w.Read(t.Context(), asker(alice), "n:1"); !fault.Is(err, fault.RateLimited) {
+			t.Error(err)
+		}
+		if d := took(func() {
+			if _, err := w.Read(t.Context(), asker(bob), "n:1"); err != nil {
+				t.Error(err)
+			}
+		}); d != 0 {
+			t.Errorf("another principal waited %v", d)
+		}
+		reads.Wait()
+	})
+}
+
+func TestAFloodOfStraysIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := warm("flood", alice, 1, "n:1")
+		w := newWire(t, c)
+		if _, err := w.List(t.Context(), alice); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 1000 {
+			w.Described(c.describe(fmt.Sprint(i)))
+		}
+		<-time.After(time.Second)
+		w.Described(c.describe("x"))
+		if len(w.events) != 2 || w.events[0].Count+w.events[1].Count != 1001 {
+			t.Errorf("%+v", w.events)
+		}
+	})
+}

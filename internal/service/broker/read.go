@@ -1,0 +1,199 @@
+package broker
+
+import (
+	"context"
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/bus/describe"
+	"github.com/stewardhost/steward/internal/domain/bus/read"
+	"github.com/stewardhost/steward/internal/domain/bus/topic"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
+)
+
+// Asker is who wants to read: a principal that a door has established. The zero
+// value is nobody.
+type Asker struct {
+	Principal topic.Principal
+	Ingress   Ingress
+}
+
+// Ingress names the door; a read needs one that is trusted to establish callers.
+type Ingress string
+
+// Face is the MCP door of the host itself.
+const Face Ingress = "mcp"
+
+// Read asks for the contents of a URI. Faults: unauthenticated or
+// capability_denied where nothing was asked; not_found for what does not exist
+// and what is somebody else's; upstream_failed, too_large, unavailable or
+// timed_out where the capsule failed; rate_limited.
+func (b *Broker) Read(ctx context.Context, who Asker, uri string) ([]read.Content, error) {
+	p := who.Principal
+	if p.IsZero() {
+		return nil, nobody()
+	}
+	if who.Ingress != Face {
+		return nil, fault.New(fault.CapabilityDenied, "this door may not read resources")
+	}
+	if describe.CheckURI(uri) != nil {
+		return nil, read.NotFound()
+	}
+	ctx, cancel := context.WithTimeout(ctx, bound.BrokerDeadline.Duration())
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	plan, err := b.aim(ctx, p, uri)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := b.ask(ctx, p, uri, plan, deadline)
+	if err != nil {
+		return nil, err
+	}
+	for _, rival := range answer.Rivals {
+		b.ports.Audit(Event{p, Conflict, rival, uri, 1})
+	}
+	if answer.Fault != nil {
+		return nil, answer.Fault
+	}
+	return answer.Contents, nil
+}
+
+// aim finds who may answer. Where no fresh and complete list names the URI, the
+// capsules are asked again what they serve.
+func (b *Broker) aim(ctx context.Context, p topic.Principal, uri string) (read.Plan, error) {
+	if known := b.recent(p); known != nil {
+		if plan := read.Aim(uri, *known, b.ports.Members(p)); plan.Mode != read.Open {
+			return plan, nil
+		}
+	}
+	f := b.fly(p)
+	timer := time.NewTimer(bound.ReadDescribe.Duration())
+	defer timer.Stop()
+	select {
+	case <-f.landed:
+		if f.err != nil {
+			return read.Plan{}, f.err
+		}
+	case <-timer.C:
+	case <-ctx.Done():
+		return read.Plan{}, gaveUp(ctx)
+	}
+	return read.Aim(uri, b.soFar(f), b.ports.Members(p)), nil
+}
+
+// recent is the last complete list, if it is fresh.
+func (b *Broker) recent(p topic.Principal) *describe.Result {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.room(p)
+	if r.snapshot == nil || time.Since(r.taken) > bound.ReadSnapshot.Duration() {
+		return nil
+	}
+	return r.snapshot
+}
+
+// soFar is what a round has found, be it over or not.
+func (b *Broker) soFar(f *flight) describe.Result {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-f.landed:
+		return f.result
+	default:
+		return f.round.Result()
+	}
+}
+
+// ask sends one read and waits for its answer.
+func (b *Broker) ask(ctx context.Context, p topic.Principal, uri string, plan read.Plan, deadline time.Time) (read.Answer, error) {
+	correlation := newName()
+	o := &openRead{wait: read.Ask(p, correlation, uri, plan, time.Now(), deadline), wake: make(chan struct{}, 1)}
+	b.mu.Lock()
+	r := b.room(p)
+	if bound.OpenReads.Check(len(r.reads)+1) != nil {
+		b.mu.Unlock()
+		return read.Answer{}, bound.OpenReads.Exceeded()
+	}
+	r.reads[correlation] = o
+	b.mu.Unlock()
+	defer func() {
+		b.mu.Lock()
+		delete(r.reads, correlation)
+		b.mu.Unlock()
+	}()
+	// A plan without candidates is settled before anybody was asked.
+	if answer, over := b.settled(o); over {
+		return answer, nil
+	}
+	if err := b.ports.AskRead(p, correlation, uri, deadline); err != nil {
+		return read.Answer{}, err
+	}
+	for {
+		answer, over := b.settled(o)
+		if over {
+			if answer.Owner.IsZero() {
+				_ = b.ports.AskCancel(p, correlation) // whoever still works on it need not
+			}
+			return answer, nil
+		}
+		b.mu.Lock()
+		next := time.Until(o.wait.Next())
+		b.mu.Unlock()
+		timer := time.NewTimer(next)
+		select {
+		case <-o.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			if answer, over := b.settled(o); over {
+				timer.Stop()
+				return answer, nil
+			}
+			timer.Stop()
+			_ = b.ports.AskCancel(p, correlation) // the read has ended, told or not
+			return read.Answer{}, gaveUp(ctx)
+		}
+		timer.Stop()
+	}
+}
+
+func (b *Broker) settled(o *openRead) (read.Answer, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return o.wait.Settled(time.Now())
+}
+
+// stir makes the reader look again.
+func (o *openRead) stir() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// WasRead takes an answer from the bus.
+func (b *Broker) WasRead(reply read.Reply) {
+	now := time.Now()
+	b.mu.Lock()
+	r := b.rooms[reply.Principal]
+	if r == nil {
+		b.mu.Unlock()
+		b.ports.Audit(Event{reply.Principal, Dropped, reply.Source, string(describe.StaleRound), 1})
+		return
+	}
+	dropped := describe.Drop{Source: reply.Source, Reason: describe.StaleRound}
+	o, open := r.reads[reply.Correlation]
+	taken := false
+	if open {
+		dropped, taken = o.wait.Accept(reply, now)
+		o.stir()
+	}
+	event, tell := Event{}, false
+	if !taken {
+		event, tell = r.strayed(reply.Principal, stray{dropped.Source, dropped.Reason}, now)
+	}
+	b.mu.Unlock()
+	if tell {
+		b.ports.Audit(event)
+	}
+}
