@@ -133,7 +133,7 @@ var homes = []home{
 	{"github.com/go-json-experiment/json", []string{"internal/ground"}, "strict JSON and canonical form, behind ground"},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/faces/mcp", "internal/faces/demo", "examples"}, "server side of MCP, the demo's client"},
 	{"github.com/spf13/cobra", []string{"internal/faces/cli", "cmd"}, "the command line"},
-	{"github.com/pelletier/go-toml/v2", []string{"internal/faces/cli/settings", "internal/adapters/clientconfig"}, "the configuration of steward, and that of Codex"},
+	{"github.com/pelletier/go-toml/v2", []string{"internal/faces/cli/settings", "internal/adapters/clientconfig", "internal/adapters/capsulehost"}, "the configuration of steward, that of Codex, and manifests of capsules"},
 	{"github.com/prometheus/client_golang", []string{"internal/faces/admin", "cmd"}, "metrics"},
 	{"code.dny.dev/ssrf", []string{"internal/means/egress"}, "the registries of special addresses, behind egress"},
 	{"golang.org/x/sys", []string{"internal/means", "internal/adapters", "internal/faces", "cmd"}, "system calls"},

@@ -1,0 +1,88 @@
+package capsulefile_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stewardhost/steward/internal/adapters/capsulehost/capsulefile"
+	"github.com/stewardhost/steward/internal/domain/bus/topic"
+	"github.com/stewardhost/steward/internal/ground/fault"
+)
+
+const good = `name = "notes"
+version = "1.0.0"
+publisher = "acme"
+runtime = "process"
+command = ["./notes", "--quiet"]
+
+[publish]
+"resource.v1.response.describe.*" = {}
+"resource.v1.response.read.*" = {}
+
+[subscribe]
+"resource.v1.request.describe" = { handler = "describe" }
+"resource.v1.request.read" = { handler = "read" }
+
+[resources]
+families = ["notes:"]
+`
+
+func TestAWholeManifestIsRead(t *testing.T) {
+	f, err := capsulefile.Parse([]byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Name != "notes" || f.Version != "1.0.0" || f.Publisher != "acme" || len(f.Command) != 2 || len(f.Families) != 1 ||
+		!f.Claim.Serves(topic.DescribeRequest) || !f.Claim.Serves(topic.ReadRequest) {
+		t.Errorf("%+v", f)
+	}
+}
+
+// BF9, BF14 to BF16: what could never work is refused at once, and the refusal
+// says what would be right.
+func TestARefusalSaysWhatWouldBeRight(t *testing.T) {
+	for _, c := range []struct{ name, old, new, want string }{
+		{"unknown key", `version =`, `versoin =`, "versoin"},
+		{"unknown table", `[resources]`, `[resource]`, "resource"},
+		{"wrong type", `"1.0.0"`, `1`, "2| version = 1"},
+		{"syntax", `name = "notes"`, `name = notes`, "name = notes"},
+		{"no name", `"notes"`, `""`, `name = "notes"`},
+		{"bad name", `"notes"`, `"My Notes"`, "a-z, 0-9 and -"},
+		{"bad version", `"1.0.0"`, `""`, "version is needed"},
+		{"runtime", `"process"`, `"wasm"`, `runtime = "process"`},
+		{"no command", `["./notes", "--quiet"]`, `[]`, "command is needed"},
+		{"other topic taken", `"resource.v1.request.read" =`, `"resource.v1.*.read" =`, "is not delivered"},
+		{"wrong handler", `{ handler = "read" }`, `{ handler = "open" }`, `{ handler = "read" }`},
+		{"answer cannot be published", `"resource.v1.response.read.*" = {}`, ``, `add "resource.v1.response.read.*" = {}`},
+		{"another's answer", `"resource.v1.response.read.*" = {}`, "\"resource.v1.response.read.*\" = {}\n\"resource.v1.response.describe.x\" = {}", "nobody hears"},
+		{"nothing listed", `"resource.v1.request.describe" = { handler = "describe" }`, ``, `add "resource.v1.request.describe"`},
+		{"every URI", `"notes:"`, `""`, "scheme"},
+		{"climbing family", `"notes:"`, `"notes:/../"`, ".."},
+	} {
+		raw := strings.Replace(good, c.old, c.new, 1)
+		_, err := capsulefile.Parse([]byte(raw))
+		if err == nil || raw == good || !strings.Contains(fault.From(err).Text, c.want) || !strings.HasPrefix(fault.From(err).Text, "Capsule.toml") {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	if _, err := capsulefile.Parse([]byte(good + "#" + strings.Repeat("x", 64<<10))); !fault.Is(err, fault.TooLarge) {
+		t.Errorf("a file of 64 KiB and more: %v", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(good))
+	f.Add([]byte(`name = "a"`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		got, err := capsulefile.Parse(raw)
+		if err != nil {
+			if got.Name != "" || fault.From(err).Code == fault.Internal {
+				t.Errorf("a refused file gives %+v, %v", got, err)
+			}
+			return
+		}
+		if !got.Claim.Serves(topic.DescribeRequest) || len(got.Command) == 0 || got.Runtime != capsulefile.Process {
+			t.Errorf("accepted %+v", got)
+		}
+	})
+}

@@ -1,0 +1,376 @@
+package capsulehost_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/stewardhost/steward/capsule"
+	"github.com/stewardhost/steward/internal/adapters/capsulehost"
+	"github.com/stewardhost/steward/internal/domain/bus/topic"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/means/childprocess"
+	"github.com/stewardhost/steward/protocol/capsulewire"
+)
+
+const limit = time.Minute
+
+// The test binary is the supervisor and the capsules.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		if os.Args[1] == childprocess.Verb {
+			os.Exit(childprocess.Supervise(os.Args[2:]))
+		}
+		if run, ok := programs[os.Args[1]]; ok {
+			run()
+			os.Exit(0)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var programs = map[string]func(){
+	// notes serves who asked, and waits for ever where told to.
+	"notes": func() {
+		err := capsule.Serve(context.Background(), capsule.Capsule{
+			Describe: func(_ context.Context, who capsule.Caller) ([]capsule.Resource, error) {
+				return []capsule.Resource{{URI: "notes:who", Name: who.Principal() + " " + who.Capsule()}}, nil
+			},
+			Read: func(ctx context.Context, _ capsule.Caller, uri string) ([]capsule.Content, error) {
+				switch uri {
+				case "notes:who":
+					return []capsule.Content{capsule.Text(uri, "text/plain", "x"), capsule.Blob(uri, "", []byte{0})}, nil
+				case "notes:broken":
+					return nil, errors.New("the disk is full")
+				case "notes:wait":
+					<-ctx.Done()
+					fmt.Fprintln(os.Stderr, "called off")
+					return nil, ctx.Err()
+				case "notes:die":
+					syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				}
+				return nil, capsule.ErrNotMine
+			},
+		})
+		fmt.Fprintln(os.Stderr, "ended", err)
+	},
+	"garbage": func() { greet(); fmt.Println(`{"type":"ready"}`); fmt.Println("hello"); forever() },
+	"twice":   func() { greet(); fmt.Println(`{"type":"ready"}`); fmt.Println(`{"type":"ready"}`); forever() },
+	"long":    func() { greet(); fmt.Println(`{"type":"ready"}`); fmt.Println(strings.Repeat("x", 2<<20)); forever() },
+	"flood": func() {
+		greet()
+		fmt.Println(`{"type":"ready"}`)
+		for {
+			fmt.Println(`{"type":"reply","id":"guessed","payload":{}}`)
+		}
+	},
+	"deaf": func() { greet(); fmt.Println(`{"type":"ready"}`); forever() },
+	// twofold answers each request twice, and once more what it was never asked.
+	"twofold": func() {
+		greet()
+		fmt.Println(`{"type":"ready"}`)
+		for in.Scan() {
+			f, _ := capsulewire.DecodeHostFrame(in.Bytes())
+			for _, id := range []string{f.ID, f.ID, "guessed"} {
+				line, _ := capsulewire.EncodeFrame(capsulewire.CapsuleFrame{Type: capsulewire.Reply, ID: id, Payload: capsulewire.Raw(`{"resources":[]}`)})
+				os.Stdout.Write(line)
+			}
+		}
+	},
+}
+
+var in = bufio.NewScanner(os.Stdin)
+
+func greet() { in.Scan() }
+
+func forever() { <-time.After(limit) }
+
+// bench is a host over a bus that is two channels.
+type bench struct {
+	*capsulehost.Host
+	principal topic.Principal
+	seats     chan *seat
+	joined    chan struct{}
+	left      chan topic.Source
+}
+
+type seat struct {
+	place   capsulehost.Place
+	take    func(capsulehost.Request)
+	lost    func()
+	answers chan string
+	closed  chan struct{}
+}
+
+func newBench(t *testing.T, inside map[string]capsulehost.Handler) *bench {
+	t.Helper()
+	b := &bench{principal: topic.PrincipalOf(id.New[id.Owner]()), seats: make(chan *seat, 100), joined: make(chan struct{}, 100), left: make(chan topic.Source, 100)}
+	b.Host = capsulehost.New(capsulehost.Ports{
+		Admit: func(p capsulehost.Place, take func(capsulehost.Request), lost func()) (capsulehost.Seat, error) {
+			s := &seat{p, take, lost, make(chan string, 100), make(chan struct{})}
+			b.seats <- s
+			return capsulehost.Seat{
+				Answer: func(q capsulehost.Request, payload []byte) error { s.answers <- q.Round + " " + string(payload); return nil },
+				Close:  func() { close(s.closed) },
+			}, nil
+		},
+		Joined: func(topic.Principal) { b.joined <- struct{}{} },
+		Left:   func(_ topic.Principal, s topic.Source) { b.left <- s },
+	}, b.principal, capsulehost.Options{Tenant: "t", Version: "1", Inside: inside})
+	t.Cleanup(b.Close)
+	return b
+}
+
+// install writes a manifest for a program of this binary and starts it.
+func (b *bench) install(t *testing.T, program string) (capsulehost.Installed, *seat) {
+	t.Helper()
+	folder := t.TempDir()
+	manifest := fmt.Sprintf("name = %q\nversion = \"1\"\nruntime = \"process\"\ncommand = [%q, %q]\n[publish]\n%q = {}\n%q = {}\n[subscribe]\n%q = { handler = \"describe\" }\n%q = { handler = \"read\" }\n",
+		program, os.Args[0], program, "resource.v1.response.describe.*", "resource.v1.response.read.*", topic.DescribeRequest, topic.ReadRequest)
+	if err := os.WriteFile(filepath.Join(folder, "Capsule.toml"), []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := b.Inspect(folder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Start(c); err != nil {
+		t.Fatal(err)
+	}
+	return c, next(t, b.seats)
+}
+
+func next[T any](t *testing.T, from <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(limit):
+		t.Fatal("nothing came")
+	}
+	return v
+}
+
+func ask(t *testing.T, name, round, payload string) capsulehost.Request {
+	t.Helper()
+	parsed, err := topic.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return capsulehost.Request{Topic: parsed, Round: round, Deadline: time.Now().Add(limit), Payload: []byte(payload)}
+}
+
+func readOf(t *testing.T, round, uri string) capsulehost.Request {
+	t.Helper()
+	return ask(t, topic.ReadRequest, round, fmt.Sprintf(`{"uri":%q,"correlation-id":%q}`, uri, round))
+}
+
+func TestACapsuleAnswersForTheOneItRunsFor(t *testing.T) {
+	b := newBench(t, nil)
+	c, s := b.install(t, "notes")
+	if members := b.Members(b.principal); len(members) != 1 || members[0].Source != b.SourceOf(c) || s.place.Source != members[0].Source || s.place.Principal != b.principal {
+		t.Errorf("members while it starts: %+v", members)
+	}
+	if others := b.Members(topic.PrincipalOf(id.New[id.Owner]())); len(others) != 0 {
+		t.Error("it is a member for another principal")
+	}
+	s.take(ask(t, topic.DescribeRequest, "early", "{}")) // waits until the program is ready
+	want := fmt.Sprintf(`early {"resources":[{"uri":"notes:who","name":"%s notes"}]}`, b.principal)
+	if got := next(t, s.answers); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	next(t, b.joined)
+	s.take(readOf(t, "r1", "notes:who"))
+	if got := next(t, s.answers); got != `r1 {"uri":"notes:who","contents":[{"text":{"uri":"notes:who","mime-type":"text/plain","text":"x"}},{"blob":{"uri":"notes:who","blob":"AA=="}}]}` {
+		t.Error(got)
+	}
+	s.take(readOf(t, "r2", "notes:other")) // silent
+	s.take(readOf(t, "r3", "notes:broken"))
+	if got := next(t, s.answers); got != `r3 {"uri":"notes:broken","error":"the disk is full"}` {
+		t.Error(got)
+	}
+	if len(s.answers) != 0 {
+		t.Errorf("a read of somebody else's URI was answered: %s", <-s.answers)
+	}
+	if err := b.Stop("notes"); err != nil {
+		t.Fatal(err)
+	}
+	next(t, s.closed)
+	if got := next(t, b.left); got != s.place.Source || len(b.Members(b.principal)) != 0 || len(b.Statuses()) != 0 {
+		t.Errorf("after the end: %v", got)
+	}
+}
+
+func TestACancelledReadEndsAtTheCapsule(t *testing.T) {
+	b := newBench(t, nil)
+	_, s := b.install(t, "notes")
+	s.take(readOf(t, "r1", "notes:wait"))
+	s.take(readOf(t, "r2", "notes:who")) // answered while the other one is open
+	next(t, s.answers)
+	s.take(ask(t, topic.Cancel+".r1", "r1", "{}"))
+	if err := waitFor(func() bool { return strings.Contains(b.Statuses()[0].Log, "called off") }); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.answers) != 0 {
+		t.Errorf("answered all the same: %s", <-s.answers)
+	}
+}
+
+func TestADeadCapsuleIsStartedAgainWithANewSeat(t *testing.T) {
+	b := newBench(t, nil)
+	_, s := b.install(t, "notes")
+	next(t, b.joined)
+	s.take(readOf(t, "r1", "notes:die"))
+	next(t, s.closed)
+	next(t, b.left)
+	again := next(t, b.seats)
+	next(t, b.joined)
+	again.take(ask(t, topic.DescribeRequest, "d", "{}"))
+	if got := next(t, again.answers); !strings.HasPrefix(got, "d ") {
+		t.Error(got)
+	}
+	if st := b.Statuses()[0]; st.State != capsulehost.Ready || st.Restarts != 1 || st.PID == 0 {
+		t.Errorf("%+v", st)
+	}
+	again.lost() // the server ends the connection
+	next(t, again.closed)
+	next(t, b.seats)
+}
+
+// A74 and the list of the bus page, section 8: a capsule that misbehaves is
+// ended, says why, and is no member while it rests.
+func TestACapsuleThatMisbehavesIsEnded(t *testing.T) {
+	for program, want := range map[string]string{
+		"garbage": "no frame", "twice": "twice", "long": "capsule_frame_bytes", "flood": "floods",
+	} {
+		t.Run(program, func(t *testing.T) {
+			b := newBench(t, nil)
+			_, s := b.install(t, program)
+			next(t, s.closed)
+			next(t, b.left)
+			if err := waitFor(func() bool { return strings.Contains(b.Statuses()[0].Reason, want) || len(b.seats) > 0 }); err != nil {
+				t.Fatal(err, b.Statuses()[0].Reason)
+			}
+			if len(s.answers) != 0 {
+				t.Errorf("published %s", <-s.answers)
+			}
+		})
+	}
+}
+
+// BF10: a capsule that does not read holds nobody up and is ended.
+func TestACapsuleThatStopsReadingIsEnded(t *testing.T) {
+	b := newBench(t, nil)
+	_, s := b.install(t, "deaf")
+	next(t, b.joined)
+	big := fmt.Sprintf(`{"uri":"n:%s","correlation-id":"r"}`, strings.Repeat("x", 512<<10))
+	for range 4 {
+		s.take(ask(t, topic.ReadRequest, "r", big))
+	}
+	next(t, s.closed)
+}
+
+func TestAnAnswerCountsOnceForTheRequestThatItNames(t *testing.T) {
+	b := newBench(t, nil)
+	_, s := b.install(t, "twofold")
+	for _, round := range []string{"a", "b", "c"} {
+		s.take(ask(t, topic.DescribeRequest, round, "{}"))
+		if got := next(t, s.answers); got != round+` {"resources":[]}` {
+			t.Error(got)
+		}
+	}
+	if len(s.answers) != 0 {
+		t.Errorf("published %s", <-s.answers)
+	}
+}
+
+func TestWhatWasNotInstalledIsNotStarted(t *testing.T) {
+	b := newBench(t, nil)
+	c, s := b.install(t, "notes")
+	next(t, b.joined)
+	manifest := filepath.Join(c.Folder, "Capsule.toml")
+	raw, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(manifest, append(raw, "# changed\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.take(readOf(t, "r1", "notes:die"))
+	next(t, b.left)
+	if err := waitFor(func() bool { return b.Statuses()[0].State == capsulehost.Changed }); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.seats) != 0 || len(b.Members(b.principal)) != 0 {
+		t.Error("a changed capsule has a seat")
+	}
+	if err := b.Start(c); !fault.Is(err, fault.PreconditionFailed) {
+		t.Errorf("started all the same: %v", err)
+	}
+	now, err := b.Inspect(c.Folder, nil)
+	if err != nil || now.Build == c.Build {
+		t.Fatalf("%v, %v", now.Build, err)
+	}
+	if err := b.Start(now); err != nil {
+		t.Fatal(err)
+	}
+	if again := next(t, b.seats); again.place.Source != s.place.Source {
+		t.Error("an upgrade changed the source")
+	}
+}
+
+func TestACapsuleInsideTheHost(t *testing.T) {
+	b := newBench(t, map[string]capsulehost.Handler{"own": {
+		Describe: func(_ context.Context, p topic.Principal) ([]capsulewire.ResourceDefinition, error) {
+			return []capsulewire.ResourceDefinition{{URI: "own:x", Name: p.String()}}, nil
+		},
+		Read: func(_ context.Context, _ topic.Principal, uri string) ([]capsulewire.ResourceContents, bool, error) {
+			if uri == "own:broken" {
+				return nil, true, errors.New("a secret reason")
+			}
+			return []capsulewire.ResourceContents{capsule.Text(uri, "", "x")}, uri == "own:x", nil
+		},
+	}})
+	c, err := b.Inspect("own", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Start(c); err != nil {
+		t.Fatal(err)
+	}
+	s := next(t, b.seats)
+	for _, one := range []struct {
+		q    capsulehost.Request
+		want string
+	}{
+		{ask(t, topic.DescribeRequest, "d", "{}"), `d {"resources":[{"uri":"own:x","name":"` + b.principal.String() + `"}]}`},
+		{readOf(t, "r", "own:x"), `r {"uri":"own:x","contents":[{"text":{"uri":"own:x","text":"x"}}]}`},
+		{readOf(t, "b", "own:broken"), `b {"uri":"own:broken","error":"it cannot be read now"}`},
+	} {
+		s.take(one.q)
+		if got := next(t, s.answers); got != one.want {
+			t.Errorf("got %s, want %s", got, one.want)
+		}
+	}
+}
+
+// waitFor waits for what a child process does, which has no event here.
+func waitFor(condition func() bool) error {
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for end := time.Now().Add(limit); !condition(); <-ticker.C {
+		if time.Now().After(end) {
+			return errors.New("it did not come to that")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package capsulehost
+
+import (
+	"context"
+	"sync"
+
+	"github.com/stewardhost/steward/internal/domain/bus/topic"
+	"github.com/stewardhost/steward/protocol/capsulewire"
+)
+
+// insideCalls is how many requests one of the host's own capsules works on.
+const insideCalls = 4
+
+// answerInside answers with a handler of the host. Its end is waited for.
+func (r *runtime) answerInside(ctx context.Context, seat Seat) error {
+	var working sync.WaitGroup
+	defer working.Wait()
+	r.becomeReady()
+	for range insideCalls {
+		working.Go(func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case q := <-r.inbox:
+					r.answerOne(ctx, seat, q)
+				}
+			}
+		})
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (r *runtime) answerOne(ctx context.Context, seat Seat, q Request) {
+	ctx, cancel := context.WithDeadline(ctx, q.Deadline)
+	defer cancel()
+	var record any
+	switch q.Topic.String() {
+	case topic.DescribeRequest:
+		list, err := r.plan.handler.Describe(ctx, r.host.principal)
+		if err != nil {
+			r.log.Warn("a capsule of the host cannot say what it serves", "err", err)
+			return
+		}
+		record = capsulewire.DescribeResponse{Resources: list}
+	case topic.ReadRequest:
+		question, err := capsulewire.DecodeReadRequest(q.Payload)
+		if err != nil {
+			return
+		}
+		contents, mine, err := r.plan.handler.Read(ctx, r.host.principal, question.URI)
+		if !mine {
+			return
+		}
+		answer := capsulewire.ReadResponse{URI: question.URI, Contents: contents}
+		if err != nil {
+			r.log.Warn("a capsule of the host cannot read", "err", err)
+			text := "it cannot be read now"
+			answer = capsulewire.ReadResponse{URI: question.URI, Error: &text}
+		}
+		record = answer
+	default:
+		return
+	}
+	payload, err := capsulewire.Encode(record)
+	if err == nil {
+		err = seat.Answer(q, payload)
+	}
+	if err != nil {
+		r.log.Warn("an answer cannot be published", "err", err)
+	}
+}

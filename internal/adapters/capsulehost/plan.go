@@ -1,0 +1,159 @@
+package capsulehost
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/stewardhost/steward/internal/adapters/capsulehost/capsulefile"
+	"github.com/stewardhost/steward/internal/domain/bus/topic"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/digest"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/means/childprocess"
+)
+
+// plan is how a capsule runs, read from its files or known to the host.
+type plan struct {
+	claim    topic.Claim
+	families []string
+	spec     childprocess.Spec // of a process
+	handler  *Handler          // of one inside the host
+}
+
+// Shipped is the publisher of what comes with the host.
+const Shipped = "steward"
+
+// Inspect reads a capsule before it is installed: a folder with a manifest, or
+// the name of one that comes with the host.
+func (h *Host) Inspect(what string, args []string) (Installed, error) {
+	if h.ships(what) {
+		c := Installed{Name: what, Version: h.opt.Version, Publisher: Shipped, Args: args}
+		c.Build = h.shippedBuild(c)
+		return c, nil
+	}
+	if len(args) > 0 {
+		return Installed{}, fault.New(fault.InvalidRequest, "arguments are for the capsules that come with the host")
+	}
+	folder, err := filepath.Abs(what)
+	if err != nil {
+		return Installed{}, fault.New(fault.InvalidRequest, "not a folder: "+what).Because(err)
+	}
+	file, build, err := inspect(folder)
+	if err != nil {
+		return Installed{}, err
+	}
+	if h.ships(file.Name) {
+		return Installed{}, fault.New(fault.Conflict, "the name "+file.Name+" belongs to a capsule that comes with the host")
+	}
+	return Installed{Name: file.Name, Version: file.Version, Publisher: file.Publisher, Folder: folder, Build: build}, nil
+}
+
+func (h *Host) ships(name string) bool {
+	_, process := h.opt.Shipped[name]
+	_, inside := h.opt.Inside[name]
+	return process || inside
+}
+
+func (h *Host) shippedBuild(c Installed) digest.Digest {
+	return digest.Join(Shipped, c.Name, h.opt.Version).Sum(digest.Build)
+}
+
+// inspect reads the manifest of a folder and what its command is made of.
+func inspect(folder string) (capsulefile.File, digest.Digest, error) {
+	manifest := filepath.Join(folder, capsulefile.Name)
+	info, err := os.Stat(manifest)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return capsulefile.File{}, digest.Digest{}, fault.New(fault.NotFound, "there is no "+capsulefile.Name+" in "+folder)
+	case err == nil:
+		err = bound.CapsuleManifest.Check(int(min(info.Size(), bound.CapsuleManifest.Max+1)))
+	}
+	var raw []byte
+	if err == nil {
+		raw, err = os.ReadFile(manifest)
+	}
+	if err != nil {
+		return capsulefile.File{}, digest.Digest{}, fault.New(fault.InvalidRequest, "the manifest cannot be read: "+err.Error()).Because(err)
+	}
+	file, err := capsulefile.Parse(raw)
+	if err != nil {
+		return capsulefile.File{}, digest.Digest{}, err
+	}
+	build := digest.Join().Bytes(raw)
+	if path, own := ownFile(folder, file.Command[0]); own {
+		program, err := os.ReadFile(path)
+		if err != nil {
+			return capsulefile.File{}, digest.Digest{}, fault.New(fault.InvalidRequest, "the capsule's program cannot be read: "+err.Error()).Because(err)
+		}
+		build.Bytes(program)
+	}
+	return file, build.Sum(digest.Build), nil
+}
+
+// ownFile is a command that lies in the capsule's folder.
+func ownFile(folder, command string) (string, bool) {
+	if !strings.HasPrefix(command, "./") {
+		return command, false
+	}
+	return filepath.Join(folder, command), true
+}
+
+func (h *Host) plan(c Installed) (plan, error) {
+	if c.Folder == "" {
+		return h.shippedPlan(c)
+	}
+	file, build, err := inspect(c.Folder)
+	if err != nil {
+		return plan{}, err
+	}
+	if build != c.Build {
+		return plan{}, changed(c)
+	}
+	command, _ := ownFile(c.Folder, file.Command[0])
+	return plan{claim: file.Claim, families: file.Families,
+		spec: childprocess.Spec{Command: command, Args: file.Command[1:], Env: childprocess.BaseEnv(), Dir: c.Folder}}, nil
+}
+
+func changed(c Installed) *fault.Fault {
+	return fault.New(fault.PreconditionFailed, "the files of the capsule are not those that were installed; look at them, then: steward capsule install "+c.Folder)
+}
+
+// shippedPlan is how a capsule of the host runs. The claim is that of every
+// capsule that serves.
+func (h *Host) shippedPlan(c Installed) (plan, error) {
+	claim, err := topic.ParseClaim([]string{topic.DescribeResponse + ".*", topic.ReadResponse + ".*"}, []string{topic.DescribeRequest, topic.ReadRequest})
+	if err != nil {
+		return plan{}, err
+	}
+	if handler, ok := h.opt.Inside[c.Name]; ok {
+		return plan{claim: claim, handler: &handler, families: []string{c.Name + ":"}}, nil
+	}
+	if _, ok := h.opt.Shipped[c.Name]; !ok {
+		return plan{}, fault.New(fault.NotFound, "this host does not come with a capsule "+c.Name)
+	}
+	args := append(append([]string(nil), h.opt.Self[1:]...), c.Name)
+	return plan{claim: claim, spec: childprocess.Spec{Command: h.opt.Self[0], Args: append(args, c.Args...), Env: childprocess.BaseEnv(), Dir: homeFolder()}}, nil
+}
+
+// homeFolder is where a capsule of the host runs: not in whatever folder the host
+// was started.
+func homeFolder() string {
+	if u, err := user.Current(); err == nil {
+		return u.HomeDir
+	}
+	return os.TempDir()
+}
+
+// pause is how long a capsule rests before its next start.
+func pause(failures int) time.Duration {
+	const first = 100 * time.Millisecond
+	if failures > 8 {
+		return bound.CapsuleRestartWait.Duration()
+	}
+	return min(first<<max(failures-1, 0), bound.CapsuleRestartWait.Duration())
+}

@@ -1,0 +1,234 @@
+package capsulehost
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/bus/describe"
+	"github.com/stewardhost/steward/internal/domain/bus/topic"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/means/childprocess"
+)
+
+// steady is how long a capsule must have been up for its failures to be forgotten.
+const steady = time.Minute
+
+// runtime is one capsule for one principal. Its loop, the only writer of state
+// but for open requests, gives each life of the process a seat of its own.
+type runtime struct {
+	host    *Host
+	capsule Installed
+	plan    plan
+	source  topic.Source
+	log     *slog.Logger
+	cancel  context.CancelFunc
+	done    chan struct{}
+
+	mu       sync.Mutex
+	state    State
+	reason   string
+	since    time.Time // of the seat
+	seated   bool
+	failures int // since it was last steady
+	restarts int
+	process  *childprocess.Process
+	words    string // of the process before
+	inbox    chan Request
+	open     map[string]Request // by the id of the frame
+}
+
+func newRuntime(h *Host, c Installed, p plan) *runtime {
+	return &runtime{host: h, capsule: c, plan: p, source: h.SourceOf(c), log: h.opt.Log.With("capsule", c.Name),
+		done: make(chan struct{}), state: Starting}
+}
+
+func (r *runtime) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	go func() {
+		defer close(r.done)
+		r.loop(ctx)
+	}()
+}
+
+func (r *runtime) stop() {
+	r.cancel()
+	<-r.done
+}
+
+// loop lives one life after the other until the runtime is stopped.
+func (r *runtime) loop(ctx context.Context) {
+	for {
+		began := time.Now()
+		err := r.live(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		r.mu.Lock()
+		if time.Since(began) > steady {
+			r.failures = 0
+		}
+		r.failures++
+		r.restarts++
+		r.state, r.reason = Waiting, reasonOf(err)
+		if fault.Is(err, fault.PreconditionFailed) {
+			r.state = Changed
+		}
+		rest := pause(r.failures)
+		r.mu.Unlock()
+		r.log.Warn("a capsule ended", "reason", reasonOf(err), "again_in", rest.String())
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(rest):
+		}
+	}
+}
+
+func reasonOf(err error) string {
+	if err == nil {
+		return "it ended"
+	}
+	return fault.From(err).Text
+}
+
+// live is one life: a seat, and what answers the requests that come to it.
+func (r *runtime) live(ctx context.Context) error {
+	if r.capsule.Folder != "" { // what runs must be what was installed, each time
+		p, err := r.host.plan(r.capsule)
+		if err != nil {
+			return err
+		}
+		r.mu.Lock()
+		r.plan = p
+		r.mu.Unlock()
+	}
+	lost := make(chan struct{}, 1)
+	r.mu.Lock()
+	r.inbox, r.open = make(chan Request, bound.CapsuleCalls.Int()), map[string]Request{}
+	r.state, r.reason, r.since = Starting, "", time.Now()
+	r.mu.Unlock()
+	place := Place{r.host.principal, r.source, r.plan.claim, r.capsule.Build}
+	seat, err := r.host.ports.Admit(place, r.take, func() { lost <- struct{}{} })
+	if err != nil {
+		return err
+	}
+	r.sit(true)
+	defer func() {
+		r.sit(false) // before the seat goes, so that nobody is asked who cannot answer
+		seat.Close()
+		r.host.ports.Left(r.host.principal, r.source)
+	}()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-lost:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if r.plan.handler != nil {
+		return r.answerInside(ctx, seat)
+	}
+	return r.runProcess(ctx, seat)
+}
+
+func (r *runtime) sit(seated bool) {
+	r.mu.Lock()
+	r.seated = seated
+	r.mu.Unlock()
+}
+
+// becomeReady says that requests are taken at once from now on.
+func (r *runtime) becomeReady() {
+	r.mu.Lock()
+	r.state = Ready
+	r.mu.Unlock()
+	r.host.ports.Joined(r.host.principal)
+}
+
+// take queues a request. It is called by the bus and does not wait: a capsule
+// that has as many requests as it may hears of no more.
+func (r *runtime) take(q Request) {
+	r.mu.Lock()
+	inbox := r.inbox
+	r.mu.Unlock()
+	select {
+	case inbox <- q:
+	default:
+		r.log.Warn("a request is dropped: the capsule has too many", "topic", q.Topic.String())
+	}
+}
+
+func (r *runtime) member() (describe.Member, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.seated || r.state != Ready && r.failures > 0 {
+		return describe.Member{}, false
+	}
+	return describe.Member{Source: r.source, Name: r.capsule.Name, Order: r.capsule.Order, Since: r.since, Families: r.plan.families}, true
+}
+
+func (r *runtime) status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Status{Installed: r.capsule, Source: r.source, State: r.state, Reason: r.reason, Restarts: r.restarts, Log: r.words}
+	if r.process != nil {
+		s.PID = r.process.PID()
+		if words := r.process.StderrTail(); words != "" {
+			s.Log = words
+		}
+	}
+	return s
+}
+
+// begin makes a request one that may be answered, under a fresh name, and forgets
+// those that nobody waits for any more.
+func (r *runtime) begin(q Request) (string, bool) {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, old := range r.open {
+		if now.After(old.Deadline) {
+			delete(r.open, id)
+		}
+	}
+	if !now.Before(q.Deadline) || len(r.open) >= bound.CapsuleCalls.Int() {
+		return "", false
+	}
+	id := rand.Text()
+	r.open[id] = q
+	return id, true
+}
+
+// finish gives the request that an answer names, once.
+func (r *runtime) finish(id string) (Request, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	q, ok := r.open[id]
+	delete(r.open, id)
+	return q, ok
+}
+
+// calledOff gives the open requests that a cancellation is about.
+func (r *runtime) calledOff(q Request) (ids []string) {
+	round, ok := strings.CutPrefix(q.Topic.String(), topic.Cancel+".")
+	if !ok {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, open := range r.open {
+		if open.Round == round {
+			ids = append(ids, id)
+			delete(r.open, id)
+		}
+	}
+	return ids
+}
