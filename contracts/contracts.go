@@ -16,3 +16,8 @@ var Pool embed.FS
 //
 //go:embed astrid-bus/resource.wit
 var Bus string
+
+// Capsule is the contract by which a capsule stands in the pool.
+//
+//go:embed astrid-bus/resource-v1.json
+var Capsule []byte

@@ -120,8 +120,11 @@ func newBench(t *testing.T, inside map[string]capsulehost.Handler) *bench {
 			s := &seat{p, take, lost, make(chan string, 100), make(chan struct{})}
 			b.seats <- s
 			return capsulehost.Seat{
-				Answer: func(q capsulehost.Request, payload []byte) error { s.answers <- q.Round + " " + string(payload); return nil },
-				Close:  func() { close(s.closed) },
+				Answer: func(q capsulehost.Request, payload []byte) error {
+					s.answers <- q.Round + " " + string(payload)
+					return nil
+				},
+				Close: func() { close(s.closed) },
 			}, nil
 		},
 		Joined: func(topic.Principal) { b.joined <- struct{}{} },

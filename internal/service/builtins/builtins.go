@@ -20,6 +20,15 @@ var files = []struct{ file, label, alias string }{
 	{"pool/journal-v1.json", resource.LabelJournal, resource.AliasJournal},
 }
 
+// Capsule is the resource of an installed capsule.
+func Capsule(name string) (view.Seed, error) {
+	doc, err := contract.Parse(contracts.Capsule)
+	if err != nil {
+		return view.Seed{}, err
+	}
+	return view.Seed{Kind: resource.Capsule, Label: name, Alias: resource.AliasCapsule + name, Document: doc}, nil
+}
+
 // Seeds returns the built-in resources. An error means that this binary was
 // built with a broken document.
 func Seeds() ([]view.Seed, error) {
@@ -33,7 +42,7 @@ func Seeds() ([]view.Seed, error) {
 		if err != nil {
 			return nil, err
 		}
-		seeds = append(seeds, view.Seed{Label: f.label, Alias: f.alias, Document: doc})
+		seeds = append(seeds, view.Seed{Kind: resource.Builtin, Label: f.label, Alias: f.alias, Document: doc})
 	}
 	return seeds, nil
 }

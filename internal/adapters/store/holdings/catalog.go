@@ -11,6 +11,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/audit"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/projection"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -22,6 +23,7 @@ type catalog struct {
 	changes int64
 	until   time.Time // zero: no row expires
 	list    []view.Callable
+	read    []view.Readable
 }
 
 type catalogKey struct {
@@ -34,8 +36,25 @@ const catalogsMax = 64
 // Catalog lists what the caller may call now, by tool name: the same check as for
 // a call, method by method. The caller must not change the definitions in it.
 func (h *Holdings) Catalog(ctx context.Context, c authority.Caller) ([]view.Callable, error) {
-	var list []view.Callable
-	err := h.ledger.Read(ctx, func(tx *ledger.Tx) error {
+	fresh, err := h.catalogOf(ctx, c, "methods")
+	return slices.Clone(fresh.list), err
+}
+
+// Readable lists the capsules whose resources the caller may read now, by name:
+// the same check as for a call of the method read.
+func (h *Holdings) Readable(ctx context.Context, c authority.Caller) ([]view.Readable, error) {
+	fresh, err := h.catalogOf(ctx, c, "resources")
+	return slices.Clone(fresh.read), err
+}
+
+// WasRead records one read of a capsule's resource with what came of it.
+func (h *Holdings) WasRead(c authority.Caller, which id.Resource, outcome string) {
+	h.ledger.Later(audit.Entry{Owner: c.Owner, Client: c.Client, Kind: audit.Read, Subject: which.String(), Detail: outcome})
+}
+
+// catalogOf reads what a caller may do, and records that it was asked.
+func (h *Holdings) catalogOf(ctx context.Context, c authority.Caller, what string) (fresh catalog, err error) {
+	err = h.ledger.Read(ctx, func(tx *ledger.Tx) error {
 		who, changes, err := record.Presence(tx.Tx, c)
 		if err != nil {
 			return err
@@ -44,26 +63,25 @@ func (h *Holdings) Catalog(ctx context.Context, c authority.Caller) ([]view.Call
 			return bad
 		}
 		if known, ok := h.listed(c, changes, tx.Now); ok {
-			list = known
+			fresh = known
 			return nil
 		}
-		fresh, err := h.list(tx, c, who)
-		if err != nil {
+		if fresh, err = h.list(tx, c, who); err != nil {
 			return err
 		}
-		fresh.changes, list = changes, fresh.list
+		fresh.changes = changes
 		h.remember(c, fresh)
 		return nil
 	})
-	e := audit.Entry{Owner: c.Owner, Client: c.Client, Kind: audit.Listed, Detail: "methods"}
+	e := audit.Entry{Owner: c.Owner, Client: c.Client, Kind: audit.Listed, Detail: what}
 	if err != nil {
 		e.Kind, e.Detail = audit.Denied, string(fault.From(err).Code)
 	}
 	h.ledger.Later(e)
 	if err != nil {
-		return nil, err
+		return catalog{}, err
 	}
-	return slices.Clone(list), nil
+	return fresh, nil
 }
 
 func (h *Holdings) list(tx *ledger.Tx, c authority.Caller, who authority.Standing) (out catalog, err error) {
@@ -78,22 +96,32 @@ func (h *Holdings) list(tx *ledger.Tx, c authority.Caller, who authority.Standin
 		if g := l.Standing.Grant; g != nil && !g.ExpiresAt.IsZero() && (out.until.IsZero() || g.ExpiresAt.Before(out.until)) {
 			out.until = g.ExpiresAt
 		}
+		if l.Target.Contract == resource.CapsuleContract {
+			if l.Target.Method == methodRead {
+				out.read = append(out.read, view.Readable{Resource: l.Target.Resource, Capsule: l.Label})
+			}
+			continue
+		}
 		out.list = append(out.list, view.Callable{Target: l.Target, Method: l.Standing.Method.Definition, Resource: l.Label,
 			Tool: projection.Name(c.Owner, l.Target.Resource, l.Target.Contract, l.Target.Method)})
 	}
 	slices.SortStableFunc(out.list, func(a, b view.Callable) int { return strings.Compare(a.Tool, b.Tool) })
+	slices.SortStableFunc(out.read, func(a, b view.Readable) int { return strings.Compare(a.Capsule, b.Capsule) })
 	return out, nil
 }
 
+// methodRead is the right to read the resources of a capsule.
+const methodRead = "read"
+
 // listed gives a remembered catalog that is as good as a fresh one.
-func (h *Holdings) listed(c authority.Caller, changes int64, now time.Time) ([]view.Callable, bool) {
+func (h *Holdings) listed(c authority.Caller, changes int64, now time.Time) (catalog, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	known, ok := h.catalogs[catalogKey{c.Owner, c.Client}]
 	if !ok || known.changes != changes || !known.until.IsZero() && !now.Before(known.until) {
-		return nil, false
+		return catalog{}, false
 	}
-	return known.list, true
+	return known, true
 }
 
 func (h *Holdings) remember(c authority.Caller, fresh catalog) {

@@ -107,7 +107,7 @@ func (s *seeding) ensure(tx *ledger.Tx, i int) error {
 	if err != nil {
 		return err
 	}
-	row := resource.Row{ID: which, Owner: s.owner, Kind: resource.Builtin, Label: seed.Label, Alias: seed.Alias,
+	row := resource.Row{ID: which, Owner: s.owner, Kind: seed.Kind, Label: seed.Label, Alias: seed.Alias,
 		Storage: resource.AtHost, Revision: s.revisions[i], State: resource.Active, CreatedAt: tx.Now}
 	if !found {
 		if err := record.AddResource(tx.Tx, row); err != nil {
@@ -153,10 +153,13 @@ func offered(seed view.Seed, stored []resource.Kept) (changes []resource.Method)
 	for _, k := range stored {
 		before[k.Method.Definition.ID] = k.Method
 	}
-	sum := seed.Document.Digest()
+	sum, binding := seed.Document.Digest(), resource.ByHost
+	if seed.Kind == resource.Capsule {
+		binding = resource.ByCapsule
+	}
 	for _, definition := range seed.Document.Methods {
 		m := resource.Method{Contract: seed.Document.URL, Document: sum, Definition: definition,
-			Binding: resource.Binding{Kind: resource.ByHost}, State: resource.Live}
+			Binding: resource.Binding{Kind: binding}, State: resource.Live}
 		was, known := before[definition.ID]
 		delete(before, definition.ID)
 		if known && was.State == resource.Off {

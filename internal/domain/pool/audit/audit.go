@@ -25,6 +25,7 @@ const (
 	Denied      Kind = "denied"      // one attempt, refused
 	Replayed    Kind = "replayed"    // a recorded answer was given again
 	Listed      Kind = "listed"      // a client asked what it may call
+	Read        Kind = "read"        // a resource of a capsule was read, or could not be
 	Reconciled  Kind = "reconciled"  // the owner or a late answer ended a doubt
 	Confirmed   Kind = "confirmed"   // the owner decided a confirmation
 	Approved    Kind = "approved"    // the owner approved methods

@@ -23,6 +23,7 @@ type Kind string
 const (
 	Builtin    Kind = "builtin"
 	Connection Kind = "connection" // an application or upstream server
+	Capsule    Kind = "capsule"    // a program that serves resources over the bus
 )
 
 // State is where a resource stands.
@@ -51,6 +52,13 @@ const (
 	AliasProfile = "@profile"
 	AliasGrants  = "@grants"
 	AliasJournal = "@journal"
+)
+
+// CapsuleContract is by what the resources of a capsule are read (bus page,
+// section 6). AliasCapsule and the capsule's name make its alias.
+const (
+	CapsuleContract = "https://steward.invalid/contracts/astrid-bus-resource/v1"
+	AliasCapsule    = "@capsule-"
 )
 
 // The labels of the built-in resources, which nothing else may have.
@@ -122,8 +130,9 @@ type BindingKind string
 
 // The kinds of bindings that exist (pool page, section 7).
 const (
-	ByHost BindingKind = "builtin"
-	ByMCP  BindingKind = "mcp"
+	ByHost    BindingKind = "builtin"
+	ByMCP     BindingKind = "mcp"
+	ByCapsule BindingKind = "capsule"
 )
 
 // Binding is how a method is executed. For ByMCP it names one tool of one

@@ -154,6 +154,12 @@ type Callable struct {
 	Resource string // label
 }
 
+// Readable is a capsule whose resources a caller may read now.
+type Readable struct {
+	Resource id.Resource
+	Capsule  string // name
+}
+
 // Confirmation is a question to the owner.
 type Confirmation struct {
 	Row      confirmation.Row
@@ -209,8 +215,10 @@ type Restored struct {
 	Calls     int   // in doubt, because the copy did not have their last word
 }
 
-// Seed is a built-in resource that every owner has.
+// Seed is a resource that the host itself puts into a pool: a built-in, which
+// every owner has, or an installed capsule.
 type Seed struct {
+	Kind     resource.Kind
 	Label    string
 	Alias    string
 	Document contract.Document
