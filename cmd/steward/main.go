@@ -33,6 +33,7 @@ func main() {
 		Hidden: map[string]func([]string) int{
 			childprocess.Verb: childprocess.Supervise,
 			"notes-server":    notesServer,
+			capsuleVerb:       runCapsule,
 			demo.Keeper:       demo.Keep,
 		},
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/faces/httpguard"
 	"github.com/stewardhost/steward/internal/faces/mcp"
+	"github.com/stewardhost/steward/internal/faces/mcp/library"
 	"github.com/stewardhost/steward/internal/faces/rpc"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -53,6 +54,8 @@ type parts struct {
 	importer *importer.Importer
 	port     *dispatch.Port
 	tools    *mcp.Door
+	shelves  *library.Library
+	capsules *capsules
 	owner    id.Owner
 	hand     id.Client
 	alarms   alarms.Watch
@@ -128,6 +131,7 @@ func up(ctx context.Context, o cli.UpOptions) error {
 func (p *parts) beside(ctx context.Context) (wait func()) {
 	var all sync.WaitGroup
 	all.Go(func() { p.tools.Run(ctx) })
+	all.Go(func() { p.shelves.Run(ctx) })
 	all.Go(func() { upkeep.Run(ctx, p.store.Sweep, p.log) })
 	return all.Wait
 }
@@ -180,14 +184,14 @@ func assemble(ctx context.Context, o cli.UpOptions, log *slog.Logger) (*parts, e
 		return nil, err
 	}
 	p := &parts{store: s, gate: egress.New(egress.Options{Exceptions: let}), log: log}
-	if err := p.build(ctx); err != nil {
+	if err := p.build(ctx, o.Data); err != nil {
 		_ = s.Close() // the failure before it is the one to tell
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *parts) build(ctx context.Context) error {
+func (p *parts) build(ctx context.Context, folder string) error {
 	if _, err := recovery.Run(ctx, p.store.Recover, p.log); err != nil {
 		return err
 	}
@@ -205,10 +209,14 @@ func (p *parts) build(ctx context.Context) error {
 	}
 	p.port = dispatch.New(p.store, p.fleet.executor, p.store.Node(), p.store.Epoch(), p.log)
 	p.watch()
-	p.tools = mcp.New(mcp.Ports{Find: p.store.FindToken, Catalog: p.store.Catalog, Call: p.port.Call, Denied: p.store.Denied},
+	if err := p.openCapsules(folder); err != nil {
+		return err
+	}
+	p.shelves = library.New(library.Ports{Readable: p.store.Readable, List: p.capsules.List, Read: p.capsules.Read, WasRead: p.store.WasRead})
+	p.tools = mcp.New(mcp.Ports{Find: p.store.FindToken, Catalog: p.store.Catalog, Call: p.port.Call, Denied: p.store.Denied, Library: p.shelves},
 		mcp.Options{Version: version, Log: p.log})
 	p.store.OnChange(p.tools.Changed)
-	return nil
+	return p.capsules.shelf.Resume(ctx)
 }
 
 // relist merges a fresh listing of an upstream that may have changed.
@@ -283,11 +291,12 @@ func (p *parts) services() admin.Services {
 	return admin.Services{
 		Apps: owner.NewApps(p.store), Reviews: owner.NewReviews(p.store), Grants: owner.NewGrants(p.store),
 		Confirmations: owner.NewConfirmations(p.store), Ledger: owner.NewLedger(p.store),
-		Importer: p.importer, Port: p.port,
+		Importer: p.importer, Port: p.port, Capsules: p.capsules.shelf,
 	}
 }
 
 func (p *parts) close() {
+	p.capsules.close()
 	p.fleet.Close()
 	if err := p.store.Close(); err != nil {
 		p.log.Error("the store did not close in order", "err", err)

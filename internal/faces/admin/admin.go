@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stewardhost/steward/internal/adapters/capsulehost"
 	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -63,6 +64,7 @@ type Services struct {
 	Ledger        *owner.Ledger
 	Importer      *importer.Importer
 	Port          *dispatch.Port
+	Capsules      *capsulehost.Shelf
 }
 
 // Door answers the methods of the table.
@@ -106,6 +108,10 @@ func New(host Host, services Services, log *slog.Logger) *Door {
 	on(d, adminwire.ImportRefresh, d.importRefresh)
 	on(d, adminwire.ImportExport, d.importExport)
 	on(d, adminwire.ImportRemove, d.importRemove)
+	on(d, adminwire.CapsulesList, d.capsulesList)
+	on(d, adminwire.CapsulesInstall, d.capsulesInstall)
+	on(d, adminwire.CapsulesLogs, d.capsulesLogs)
+	on(d, adminwire.CapsulesRemove, d.capsulesRemove)
 	return d
 }
 

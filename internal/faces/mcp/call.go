@@ -41,7 +41,7 @@ func (x *exchange) callTool(p frame.Params) {
 		return
 	}
 	defer x.door.vacate(x.app)
-	token, bad := progressToken(p)
+	token, bad := frame.ProgressToken(p)
 	if bad != nil {
 		x.deny(bad)
 		return
@@ -75,18 +75,6 @@ func (x *exchange) run(ctx context.Context, req dispatch.Request, token strictjs
 	return x.door.ports.Call(ctx, x.caller, req)
 }
 
-// progressToken gives what the client wants to be told under, nil for not at all.
-func progressToken(p frame.Params) (strictjson.Raw, *frame.Problem) {
-	raw, given := p.Meta["progressToken"]
-	if !given {
-		return nil, nil
-	}
-	if _, ok := frame.ParseID(raw); !ok {
-		return nil, &frame.Problem{Code: frame.BadParams, Message: "a progress token is a string or an integer"}
-	}
-	return raw, nil
-}
-
 // readCall reads the frame.Params. What a client sends in _meta goes no further
 // than here.
 func (x *exchange) readCall(p frame.Params) (name string, r dispatch.Request, bad *frame.Problem) {
@@ -100,30 +88,16 @@ func (x *exchange) readCall(p frame.Params) (name string, r dispatch.Request, ba
 		}
 		r.Args = args
 	}
-	if r.Tx, bad = readTx(p, frame.MetaTx); bad != nil {
+	if r.Tx, bad = frame.Tx(p, frame.MetaTx); bad != nil {
 		return "", r, bad
 	}
-	if r.Ack, bad = readTx(p, frame.MetaAck); bad != nil {
+	if r.Ack, bad = frame.Tx(p, frame.MetaAck); bad != nil {
 		return "", r, bad
 	}
 	if r.Tx.IsZero() {
 		r.Tx, r.Minted = id.NewTx(x.door.now()), true
 	}
 	return name, r, nil
-}
-
-// readTx reads a tx out of _meta; an absent one is zero.
-func readTx(p frame.Params, member string) (id.Tx, *frame.Problem) {
-	raw, given := p.Meta[member]
-	if !given {
-		return id.Tx{}, nil
-	}
-	s, _ := frame.Text(raw)
-	tx, err := id.Parse[id.Tx](s)
-	if err != nil {
-		return id.Tx{}, frame.ProblemOf(fault.New(fault.InvalidRequest, "_meta "+member+" is not a tx"))
-	}
-	return tx, nil
 }
 
 // find looks a name up among the caller's own methods, and asks the store before

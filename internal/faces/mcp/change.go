@@ -23,6 +23,7 @@ func (d *Door) Changed(owner id.Owner, client id.Client) {
 		}
 	}
 	d.mu.Unlock()
+	d.ports.Library.Changed(owner)
 	select {
 	case d.wake <- struct{}{}:
 	default:

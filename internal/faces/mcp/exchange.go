@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -12,25 +11,30 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/faces/mcp/feed"
 	"github.com/stewardhost/steward/internal/faces/mcp/frame"
-	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/failpoint"
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
 // methods says who answers a request in each era; what is not here does not
-// exist. Reading resources will be rows of it.
+// exist.
 var methods = [frame.Eras]map[string]func(x *exchange, p frame.Params){
 	frame.Legacy: {
-		frame.Initialize: (*exchange).initialize,
-		frame.Ping:       (*exchange).lifecycle,
-		frame.ListTools:  (*exchange).listTools,
-		frame.CallTool:   (*exchange).callTool,
+		frame.Initialize:    (*exchange).initialize,
+		frame.Ping:          (*exchange).lifecycle,
+		frame.ListTools:     (*exchange).listTools,
+		frame.CallTool:      (*exchange).callTool,
+		frame.ListResources: (*exchange).listResources,
+		frame.ListTemplates: (*exchange).listTemplates,
+		frame.ReadResource:  (*exchange).readResource,
 	},
 	frame.Modern: {
-		frame.Discover:  (*exchange).lifecycle,
-		frame.Listen:    (*exchange).listen,
-		frame.ListTools: (*exchange).listTools,
-		frame.CallTool:  (*exchange).callTool,
+		frame.Discover:      (*exchange).lifecycle,
+		frame.Listen:        (*exchange).listen,
+		frame.ListTools:     (*exchange).listTools,
+		frame.CallTool:      (*exchange).callTool,
+		frame.ListResources: (*exchange).listResources,
+		frame.ListTemplates: (*exchange).listTemplates,
+		frame.ReadResource:  (*exchange).readResource,
 	},
 }
 
@@ -54,7 +58,7 @@ func (x *exchange) post() {
 		x.turnAway(status, fault.New(fault.InvalidRequest, text))
 		return
 	}
-	body, status, bad := readBody(x.w, x.r)
+	body, status, bad := frame.ReadBody(x.w, x.r)
 	if bad != nil {
 		x.turnAway(status, bad)
 		return
@@ -82,22 +86,6 @@ func (x *exchange) post() {
 		return
 	}
 	x.inSession(p)
-}
-
-// readBody takes at most bound.RequestBytes.
-func readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, bad *fault.Fault) {
-	room := min(max(r.ContentLength, 0), bound.RequestBytes.Max)
-	buf := bytes.NewBuffer(make([]byte, 0, room+bytes.MinRead))
-	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, bound.RequestBytes.Max))
-	var over *http.MaxBytesError
-	switch {
-	case errors.As(err, &over):
-		tooLarge := bound.RequestBytes.Exceeded()
-		return nil, tooLarge.Row().HTTP, tooLarge
-	case err != nil:
-		return nil, http.StatusBadRequest, fault.New(fault.InvalidRequest, "the body could not be read")
-	}
-	return buf.Bytes(), 0, nil
 }
 
 // dispatch hands a message to who answers it. Notifications and answers need no

@@ -31,11 +31,16 @@ func (x *exchange) listTools(p frame.Params) {
 	if next != "" {
 		tail = append(append(tail, `,"nextCursor":`...), frame.Quoted(next)...)
 	}
+	x.page("tools", list, tail)
+}
+
+// page sends an array under its name, as what nobody may keep.
+func (x *exchange) page(name string, list, tail []byte) {
 	tail = append(tail, `,"ttlMs":0,"cacheScope":"private"`...)
 	if x.era == frame.Modern {
 		tail = append(append(append(tail, `,"_meta":{`...), x.door.serverMeta()...), '}')
 	}
-	x.write(http.StatusOK, append(x.begin(128), `"tools":`...), list, x.finish(tail))
+	x.write(http.StatusOK, append(x.begin(128), `"`+name+`":`...), list, x.finish(tail))
 }
 
 // read asks the store what a caller may call now and remembers it.

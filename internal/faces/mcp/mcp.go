@@ -12,7 +12,7 @@
 // sessions and streams; a caller that gives a progress token is told under it how
 // far its own call is; an open stream is never silent for longer than
 // bound.MCPKeepAlive. It does not promise that a client asks for its list
-// again, and it offers neither prompts nor resources.
+// again, and it offers no prompts.
 //
 // The revision in the MCP-Protocol-Version header picks the era. The lists and
 // calls of both eras are answered here, on bytes; lifecycle, sessions and
@@ -41,6 +41,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/faces/mcp/feed"
 	"github.com/stewardhost/steward/internal/faces/mcp/frame"
+	"github.com/stewardhost/steward/internal/faces/mcp/library"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/secret"
@@ -57,6 +58,8 @@ type Ports struct {
 	Catalog func(ctx context.Context, caller authority.Caller) ([]view.Callable, error)
 	// Denied records an attempt that the door refused before Call saw it.
 	Denied access.Deny
+	// Library knows what there is to read; nil for nothing.
+	Library *library.Library
 	// Call executes one call and answers what is durably known.
 	Call func(ctx context.Context, caller authority.Caller, r dispatch.Request) invocation.Answer
 }
@@ -88,6 +91,7 @@ type Door struct {
 
 // New returns a door. Run must run for clients to be told of changes.
 func New(p Ports, opt Options) *Door {
+	p.Library = library.OrEmpty(p.Library)
 	d := &Door{
 		ports: p, doorman: access.New(p.Find, p.Denied, authority.ForMCP), log: opt.Log, now: time.Now,
 		impl: &sdk.Implementation{Name: "steward", Title: "steward", Version: opt.Version},

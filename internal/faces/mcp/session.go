@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"time"
@@ -84,10 +83,10 @@ func (x *exchange) initialize(p frame.Params) {
 		x.fail(frame.ProblemOf(full))
 		return
 	}
-	answer := &held{header: http.Header{}}
+	answer := feed.Hold()
 	x.toSDK(context.WithoutCancel(x.r.Context()), d.stateful, answer)
-	d.takeSeat(x.app, answer.header.Get(frame.SessionHeader))
-	answer.release(x.w)
+	d.takeSeat(x.app, answer.Header().Get(frame.SessionHeader))
+	answer.Release(x.w)
 }
 
 func (d *Door) reserveSeat(a *app) *fault.Fault {
@@ -191,26 +190,4 @@ func (d *Door) cancel(s *seat, key frame.ID) {
 	if cancel != nil {
 		cancel()
 	}
-}
-
-// held keeps a small answer back.
-type held struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (h *held) Header() http.Header { return h.header }
-
-func (h *held) WriteHeader(status int) { h.status = status }
-
-func (h *held) Write(b []byte) (int, error) { return h.body.Write(b) }
-
-func (h *held) release(w http.ResponseWriter) {
-	for name, values := range h.header {
-		w.Header()[name] = values
-	}
-	feed.Private(w.Header())
-	w.WriteHeader(max(h.status, http.StatusOK))
-	_, _ = w.Write(h.body.Bytes()) // a client that is gone leaves its session to idle
 }

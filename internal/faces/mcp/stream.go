@@ -54,6 +54,7 @@ func (x *exchange) hold(handler http.Handler, opened func() []byte) {
 	}
 	defer x.door.drop(x.app, s)
 	x.door.remember(ctx, x.app, x.caller)
+	defer x.door.watchResources(x.app, x.caller)()
 	w := feed.Open(x.w, opened)
 	over := make(chan struct{})
 	var beating sync.WaitGroup
@@ -63,9 +64,6 @@ func (x *exchange) hold(handler http.Handler, opened func() []byte) {
 	beating.Wait()
 	w.Rest()
 }
-
-// changedEvent is what the SDK sends to a session whose list changed.
-var changedEvent = []byte("event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\",\"params\":{}}\n\n")
 
 // attach makes a session's stream one that is told of changes, and gives the news
 // that it missed.
@@ -77,7 +75,7 @@ func (d *Door) attach(s *seat) []byte {
 		return nil
 	}
 	s.missed = false
-	return changedEvent
+	return feed.ToolsChanged()
 }
 
 func (d *Door) detach(s *seat) {

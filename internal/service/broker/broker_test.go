@@ -144,7 +144,7 @@ func warm(name string, owner topic.Principal, order int64, serves ...string) *ca
 }
 
 func asker(p topic.Principal) broker.Asker {
-	return broker.Asker{Principal: p, Ingress: broker.Face}
+	return broker.Asker{Principal: p, Ingress: broker.Face, May: func(string) bool { return true }}
 }
 
 func uris(r describe.Result) (out []string) {
@@ -296,7 +296,7 @@ func TestACollisionIsAnEventEachTime(t *testing.T) {
 			t.Errorf("%d events", len(w.events))
 		}
 		contents, err := w.Read(t.Context(), asker(alice), "n:1")
-		if err != nil || contents[0].Text != "elder" {
+		if err != nil || contents.Contents[0].Text != "elder" {
 			t.Errorf("%v, %v; the squatter answered first", contents, err)
 		}
 	})
@@ -327,10 +327,10 @@ func TestReadsEndInTimeAndSayWhy(t *testing.T) {
 			owner, other := warm("owner", alice, 1, "n:1"), warm("other", alice, 2, "n:2")
 			c.change(owner, other)
 			w := newWire(t, owner, other, warm("bobs", bob, 1, "n:bob"))
-			var contents []read.Content
+			var contents broker.Found
 			var err error
 			d := took(func() { contents, err = w.Read(t.Context(), asker(alice), c.uri) })
-			if c.want == "" && (err != nil || len(contents) != 1 || contents[0].Text != "owner") || c.want != "" && (!fault.Is(err, c.want) || contents != nil) || d != c.at {
+			if c.want == "" && (err != nil || len(contents.Contents) != 1 || contents.Contents[0].Text != "owner") || c.want != "" && (!fault.Is(err, c.want) || contents.Contents != nil) || d != c.at {
 				t.Errorf("%s: %v, %v after %v", c.name, contents, err, d)
 			}
 			if timed := c.want == fault.TimedOut || c.want == fault.NotFound && d > 0; timed != (len(w.cancelled) == 1) {
@@ -489,4 +489,36 @@ func TestAFloodOfStraysIsCounted(t *testing.T) {
 			t.Errorf("%+v", w.events)
 		}
 	})
+}
+
+// An app sees the capsules that it may read, and nothing tells it of others: not
+// the time, not the answer, and not a capsule that serves the same URI.
+func TestACapsuleThatMayNotBeReadIsNotThere(t *testing.T) {
+	for _, c := range []struct {
+		uri  string
+		may  string
+		want fault.Code
+		at   time.Duration
+		asks int
+	}{
+		{"n:both", "elder", "", 0, 1}, {"n:both", "younger", fault.NotFound, time.Second, 0}, {"n:none", "younger", fault.NotFound, time.Second, 1},
+		{"n:family", "younger", fault.NotFound, time.Second, 1}, {"n:both", "nobody", fault.NotFound, 0, 0}, {"n:none", "nobody", fault.NotFound, 0, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			elder, younger := warm("elder", alice, 1, "n:both"), warm("younger", alice, 2, "n:both")
+			elder.Families, elder.reads["n:family"] = []string{"n:family"}, "elder"
+			w := newWire(t, elder, younger)
+			who := asker(alice)
+			who.May = func(name string) bool { return name == c.may }
+			var err error
+			d := took(func() { _, err = w.Read(t.Context(), who, c.uri) })
+			got := fault.Code("")
+			if err != nil {
+				got = fault.From(err).Code
+			}
+			if got != c.want || d != c.at || len(w.asked) != c.asks {
+				t.Errorf("%s for who may read %s: %v after %v, %d questions", c.uri, c.may, err, d, len(w.asked))
+			}
+		})
+	}
 }

@@ -158,9 +158,9 @@ func (m *model) readOne(t *rapid.T, p topic.Principal, uri string) {
 	switch {
 	case c == nil && !fault.Is(err, fault.NotFound):
 		t.Fatalf("%s of nobody: %v, %v", uri, contents, err)
-	case c != nil && (err != nil || len(contents) != 1 || contents[0].Text != c.Name):
+	case c != nil && (err != nil || len(contents.Contents) != 1 || contents.Contents[0].Text != c.Name):
 		t.Fatalf("%s of %s: %v, %v", uri, c.Name, contents, err)
-	case err != nil && contents != nil:
+	case err != nil && contents.Contents != nil:
 		t.Fatalf("a failed read has contents")
 	}
 	for _, e := range m.events {

@@ -12,10 +12,17 @@ import (
 )
 
 // Asker is who wants to read: a principal that a door has established. The zero
-// value is nobody.
+// value is nobody, and without May no capsule may be read.
 type Asker struct {
 	Principal topic.Principal
 	Ingress   Ingress
+	May       func(capsule string) bool // whether the asker may read a capsule, by name
+}
+
+// Found is what a URI holds, and which capsule said so.
+type Found struct {
+	Contents []read.Content
+	Capsule  string
 }
 
 // Ingress names the door; a read needs one that is trusted to establish callers.
@@ -28,42 +35,51 @@ const Face Ingress = "mcp"
 // capability_denied where nothing was asked; not_found for what does not exist
 // and what is somebody else's; upstream_failed, too_large, unavailable or
 // timed_out where the capsule failed; rate_limited.
-func (b *Broker) Read(ctx context.Context, who Asker, uri string) ([]read.Content, error) {
+func (b *Broker) Read(ctx context.Context, who Asker, uri string) (Found, error) {
 	p := who.Principal
 	if p.IsZero() {
-		return nil, nobody()
+		return Found{}, nobody()
 	}
 	if who.Ingress != Face {
-		return nil, fault.New(fault.CapabilityDenied, "this door may not read resources")
+		return Found{}, fault.New(fault.CapabilityDenied, "this door may not read resources")
 	}
-	if describe.CheckURI(uri) != nil {
-		return nil, read.NotFound()
+	if who.May == nil || describe.CheckURI(uri) != nil {
+		return Found{}, read.NotFound()
 	}
 	ctx, cancel := context.WithTimeout(ctx, bound.BrokerDeadline.Duration())
 	defer cancel()
 	deadline, _ := ctx.Deadline()
-	plan, err := b.aim(ctx, p, uri)
+	plan, err := b.aim(ctx, who, uri)
 	if err != nil {
-		return nil, err
+		return Found{}, err
 	}
 	answer, err := b.ask(ctx, p, uri, plan, deadline)
 	if err != nil {
-		return nil, err
+		return Found{}, err
 	}
 	for _, rival := range answer.Rivals {
 		b.ports.Audit(Event{p, Conflict, rival, uri, 1})
 	}
-	if answer.Fault != nil {
-		return nil, answer.Fault
+	found := Found{Contents: answer.Contents}
+	for _, m := range b.ports.Members(p) {
+		if m.Source == answer.Owner {
+			found.Capsule = m.Name
+		}
 	}
-	return answer.Contents, nil
+	if answer.Fault != nil {
+		return Found{Capsule: found.Capsule}, answer.Fault
+	}
+	return found, nil
 }
 
 // aim finds who may answer. Where no fresh and complete list names the URI, the
-// capsules are asked again what they serve.
-func (b *Broker) aim(ctx context.Context, p topic.Principal, uri string) (read.Plan, error) {
+// capsules are asked again what they serve. A URI of a capsule that the asker may
+// not read takes the same way as one that nobody has, and nobody else may answer
+// for it.
+func (b *Broker) aim(ctx context.Context, who Asker, uri string) (read.Plan, error) {
+	p := who.Principal
 	if known := b.recent(p); known != nil {
-		if plan := read.Aim(uri, *known, b.ports.Members(p)); plan.Mode != read.Open {
+		if plan := aimAmong(uri, *known, b.ports.Members(p), who.May); plan.Mode != read.Open {
 			return plan, nil
 		}
 	}
@@ -79,7 +95,27 @@ func (b *Broker) aim(ctx context.Context, p topic.Principal, uri string) (read.P
 	case <-ctx.Done():
 		return read.Plan{}, gaveUp(ctx)
 	}
-	return read.Aim(uri, b.soFar(f), b.ports.Members(p)), nil
+	return aimAmong(uri, b.soFar(f), b.ports.Members(p), who.May), nil
+}
+
+// aimAmong is read.Aim among the members that may be read.
+func aimAmong(uri string, found describe.Result, members []describe.Member, may func(string) bool) read.Plan {
+	var allowed []describe.Member
+	owner, listed := found.Owner(uri)
+	mine := !listed
+	for _, m := range members {
+		if may(m.Name) {
+			allowed = append(allowed, m)
+			mine = mine || m.Source == owner
+		}
+	}
+	if !mine && len(allowed) > 0 {
+		return read.Plan{Mode: read.Open, Candidates: []topic.Source{topic.Broker()}} // who never answers
+	}
+	if len(allowed) == 0 {
+		return read.Plan{Mode: read.Open}
+	}
+	return read.Aim(uri, found, allowed)
 }
 
 // recent is the last complete list, if it is fresh.
@@ -126,8 +162,10 @@ func (b *Broker) ask(ctx context.Context, p topic.Principal, uri string, plan re
 	if answer, over := b.settled(o); over {
 		return answer, nil
 	}
-	if err := b.ports.AskRead(p, correlation, uri, deadline); err != nil {
-		return read.Answer{}, err
+	if plan.Candidates[0] != topic.Broker() {
+		if err := b.ports.AskRead(p, correlation, uri, deadline); err != nil {
+			return read.Answer{}, err
+		}
 	}
 	for {
 		answer, over := b.settled(o)

@@ -50,7 +50,11 @@ var (
 	ImportAdd        = Method[Import, Imported]{"import.add", true}
 	ImportRefresh    = Method[ServerRef, Review]{"import.refresh", true}
 	ImportExport     = Method[Empty, Exported]{"import.export", false}
-	ImportRemove     = Method[ServerRef, Empty]{"import.remove", true} // its resource goes with it; grants stay as evidence and allow nothing
+	CapsulesList     = Method[Empty, Capsules]{"capsules.list", false}
+	CapsulesInstall  = Method[InstallCapsule, Capsule]{"capsules.install", true}
+	CapsulesLogs     = Method[CapsuleRef, CapsuleLog]{"capsules.logs", false}
+	CapsulesRemove   = Method[CapsuleRef, Empty]{"capsules.remove", true} // its resource goes with it; grants stay as evidence and allow nothing
+	ImportRemove     = Method[ServerRef, Empty]{"import.remove", true}    // its resource goes with it; grants stay as evidence and allow nothing
 )
 
 // Row is a method without the types of its messages; Request and Reply are zero
@@ -75,6 +79,7 @@ func Rows() []Row {
 		ConfirmApprove.row(), ConfirmDeny.row(), JournalList.row(), JournalShow.row(), JournalReconcile.row(),
 		JournalDenied.row(), JournalVerify.row(), CallMethod.row(), ImportPlan.row(), ImportAdd.row(), ImportRefresh.row(),
 		ImportExport.row(), ImportRemove.row(),
+		CapsulesList.row(), CapsulesInstall.row(), CapsulesLogs.row(), CapsulesRemove.row(),
 	}
 }
 

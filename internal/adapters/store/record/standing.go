@@ -127,7 +127,7 @@ func (r *rights) name(key rightsKey) {
 func (r *rights) add(s *authority.Standing) {
 	if r.resource.State != "" {
 		s.Resource = &r.resource
-		s.AdapterLive = r.resource.Kind == resource.Builtin || r.adapter == view.Enabled
+		s.AdapterLive = r.resource.Kind != resource.Connection || r.adapter == view.Enabled
 	}
 	if r.method.State != "" {
 		s.Method, s.Pin = &r.method, r.pin

@@ -14,7 +14,8 @@ import (
 // Listed is one resource and who serves it.
 type Listed struct {
 	Definition
-	Owner topic.Source
+	Owner   topic.Source
+	Capsule string // the owner's name
 }
 
 // Collision is a URI that several members serve. The winner is listed.
@@ -99,7 +100,7 @@ func (r *Round) Result() Result {
 				}
 			case !taken:
 				owners[d.URI] = m.Source
-				out.Listed = append(out.Listed, Listed{d, m.Source})
+				out.Listed = append(out.Listed, Listed{d, m.Source, m.Name})
 			case owner == m.Source:
 				out.Drops = append(out.Drops, Drop{m.Source, Duplicate, d.URI})
 			case !slices.Contains(losers[d.URI], m.Source):

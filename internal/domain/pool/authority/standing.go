@@ -66,7 +66,7 @@ type Standing struct {
 	Client      *Client
 	Token       *Token // loaded only where the caller has one
 	Resource    *resource.Row
-	AdapterLive bool // true for a built-in
+	AdapterLive bool // true for what has no adapter
 	Method      *resource.Method
 	Pin         grant.Pin // the method's, as it is stored beside it; zero: computed from Method
 	Grant       *grant.Row

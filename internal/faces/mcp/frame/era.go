@@ -22,15 +22,23 @@ const (
 // The methods and notifications that mean something to the host. A method that
 // is used by a name says it in a header too.
 const (
-	Initialize  = "initialize"
-	Ping        = "ping"
-	Discover    = "server/discover"
-	Listen      = "subscriptions/listen"
-	ListTools   = "tools/list"
-	CallTool    = "tools/call"
+	Initialize = "initialize"
+	Ping       = "ping"
+	Discover   = "server/discover"
+	Listen     = "subscriptions/listen"
+	ListTools  = "tools/list"
+	CallTool   = "tools/call"
+
+	ListResources = "resources/list"
+	ListTemplates = "resources/templates/list"
+	ReadResource  = "resources/read"
+
 	Initialized = "notifications/initialized"
 	Cancelled   = "notifications/cancelled"
 )
+
+// namedBy is the member by which a method names what it uses.
+var namedBy = map[string]string{CallTool: "name", ReadResource: "uri"}
 
 // FirstModern is the first revision without sessions.
 const FirstModern = "2026-07-28"
@@ -129,8 +137,8 @@ func CheckModern(m Message, p Params, h http.Header) *Problem {
 	if h.Get(MethodHeader) != m.Method {
 		return mismatch("Mcp-Method")
 	}
-	if m.Method == CallTool {
-		if name, ok := Text(p.Members["name"]); !ok || name == "" || h.Get(NameHeader) != name {
+	if member := namedBy[m.Method]; member != "" {
+		if name, ok := Text(p.Members[member]); !ok || name == "" || h.Get(NameHeader) != name {
 			return mismatch("Mcp-Name")
 		}
 	}

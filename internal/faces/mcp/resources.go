@@ -1,0 +1,63 @@
+package mcp
+
+import (
+	"context"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/faces/mcp/frame"
+	"github.com/stewardhost/steward/internal/faces/mcp/library"
+	"github.com/stewardhost/steward/internal/ground/fault"
+)
+
+// listResources answers with one page.
+func (x *exchange) listResources(frame.Params) {
+	list, err := x.door.ports.Library.List(x.r.Context(), x.caller)
+	x.give("resources", list, err)
+}
+
+// listTemplates answers that there are none (bus page, section 6).
+func (x *exchange) listTemplates(frame.Params) { x.give("resourceTemplates", []byte("[]"), nil) }
+
+// readResource answers with what a URI holds. A client that cancels, or goes,
+// ends the capsule's work.
+func (x *exchange) readResource(p frame.Params) {
+	uri, ok := frame.Text(p.Members["uri"])
+	if !ok {
+		x.deny(&frame.Problem{Code: frame.BadParams, Message: "a read names a uri"})
+		return
+	}
+	ctx, part, bad := x.cancellable()
+	if bad != nil {
+		x.deny(bad)
+		return
+	}
+	defer part()
+	contents, err := x.door.ports.Library.Read(ctx, x.caller, uri)
+	x.give("contents", contents, err)
+}
+
+// give answers with an array under its name, or with the error.
+func (x *exchange) give(name string, list []byte, err error) {
+	switch {
+	case fault.Is(err, fault.Unauthenticated):
+		x.refuse(err)
+	case err != nil:
+		x.fail(library.Problem(err, x.era))
+	default:
+		x.page(name, list, nil)
+	}
+}
+
+// watchResources has the app's streams told of changes of its resources while one
+// of them is open.
+func (d *Door) watchResources(a *app, c authority.Caller) func() {
+	server := d.serverFor(a)
+	return d.ports.Library.Watch(c, func() {
+		marker := &sdk.Resource{Name: "changed", URI: "steward:changed"}
+		server.AddResource(marker, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return nil, authority.NotFound()
+		})
+	})
+}
