@@ -147,18 +147,25 @@ func (h *Host) Start(c Installed) error {
 	if err := h.Stop(c.Name); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
+	r, err := h.add(c, plan)
+	if err == nil {
+		r.start()
+	}
+	return err
+}
+
+func (h *Host) add(c Installed, p plan) (*runtime, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return fault.New(fault.Unavailable, "the host is ending")
+		return nil, fault.New(fault.Unavailable, "the host is ending")
 	}
 	if err := bound.CapsulesInstalled.Check(len(h.runtimes) + 1); err != nil {
-		return err
+		return nil, err
 	}
-	r := newRuntime(h, c, plan)
+	r := newRuntime(h, c, p)
 	h.runtimes[c.Name] = r
-	r.start()
-	return nil
+	return r, nil
 }
 
 // Stop ends a capsule and waits for its end.

@@ -26,8 +26,11 @@ type runtime struct {
 	plan    plan
 	source  topic.Source
 	log     *slog.Logger
+	ctx     context.Context // of all its lives
 	cancel  context.CancelFunc
 	done    chan struct{}
+	tried   chan struct{} // closed once the first life has its seat, or has none
+	once    sync.Once
 
 	mu       sync.Mutex
 	state    State
@@ -43,17 +46,19 @@ type runtime struct {
 }
 
 func newRuntime(h *Host, c Installed, p plan) *runtime {
-	return &runtime{host: h, capsule: c, plan: p, source: h.SourceOf(c), log: h.opt.Log.With("capsule", c.Name),
-		done: make(chan struct{}), state: Starting}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &runtime{host: h, ctx: ctx, cancel: cancel, capsule: c, plan: p, source: h.SourceOf(c), log: h.opt.Log.With("capsule", c.Name),
+		done: make(chan struct{}), tried: make(chan struct{}), state: Starting}
 }
 
+// start returns once requests can be taken, so that nobody who asks after it
+// misses the capsule.
 func (r *runtime) start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	r.cancel = cancel
 	go func() {
 		defer close(r.done)
-		r.loop(ctx)
+		r.loop(r.ctx)
 	}()
+	<-r.tried
 }
 
 func (r *runtime) stop() {
@@ -66,6 +71,7 @@ func (r *runtime) loop(ctx context.Context) {
 	for {
 		began := time.Now()
 		err := r.live(ctx)
+		r.once.Do(func() { close(r.tried) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -143,6 +149,7 @@ func (r *runtime) sit(seated bool) {
 	r.mu.Lock()
 	r.seated = seated
 	r.mu.Unlock()
+	r.once.Do(func() { close(r.tried) })
 }
 
 // becomeReady says that requests are taken at once from now on.

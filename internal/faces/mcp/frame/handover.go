@@ -35,7 +35,8 @@ type listening struct {
 }
 
 type wishes struct {
-	Tools bool `json:"toolsListChanged,omitzero"`
+	Tools     bool `json:"toolsListChanged,omitzero"`
+	Resources bool `json:"resourcesListChanged,omitzero"`
 }
 
 type request struct {
@@ -113,9 +114,11 @@ func listenParams(p Params) (out listening, bad *Problem) {
 		if err != nil {
 			return out, illTyped("notifications")
 		}
-		wish := string(members["toolsListChanged"])
-		if out.Notifications.Tools = wish == "true"; !out.Notifications.Tools && wish != "" && wish != "false" {
-			return out, illTyped("toolsListChanged")
+		for name, into := range map[string]*bool{"toolsListChanged": &out.Notifications.Tools, "resourcesListChanged": &out.Notifications.Resources} {
+			wish := string(members[name])
+			if *into = wish == "true"; !*into && wish != "" && wish != "false" {
+				return out, illTyped(name)
+			}
 		}
 	}
 	return out, nil

@@ -66,6 +66,7 @@ func (l *Library) List(ctx context.Context, c authority.Caller) ([]byte, error) 
 		return nil, err
 	}
 	if len(may) == 0 {
+		l.based(c, describe.Result{})
 		return []byte("[]"), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, bound.ResourceDeadline.Duration())
@@ -74,7 +75,9 @@ func (l *Library) List(ctx context.Context, c authority.Caller) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	return encodeList(visible(found, may).Listed), nil
+	seen := visible(found, may)
+	l.based(c, seen)
+	return encodeList(seen.Listed), nil
 }
 
 // visible leaves of a result what the capsules in may serve.

@@ -52,15 +52,9 @@ func New(p Ports) *Library {
 // Watch says that a stream of an app is open, and how all of the app's streams are
 // told of a change. The function that it returns ends that.
 func (l *Library) Watch(c authority.Caller, tell func()) func() {
-	key := reader{c.Owner, c.Client}
 	l.mu.Lock()
-	w := l.readers[key]
-	if w == nil {
-		l.makeRoom()
-		w = &watch{}
-		l.readers[key] = w
-	}
-	w.caller, w.tell = c, tell
+	w := l.watchOf(c)
+	w.tell = tell
 	w.streams++
 	l.dirty[c.Owner] = true // the baseline, or what changed since the last stream
 	l.mu.Unlock()
@@ -70,6 +64,30 @@ func (l *Library) Watch(c authority.Caller, tell func()) func() {
 		w.streams--
 		l.mu.Unlock()
 	}
+}
+
+// based takes what an app was given as what it knows, if nothing is known yet: a
+// change from then on is told, also one before its stream was looked at.
+func (l *Library) based(c authority.Caller, seen describe.Result) {
+	sum := seen.Digest()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w := l.watchOf(c); !w.based {
+		w.told, w.based = sum, true
+	}
+}
+
+// watchOf finds or makes what is known of an app. The lock is held.
+func (l *Library) watchOf(c authority.Caller) *watch {
+	key := reader{c.Owner, c.Client}
+	w := l.readers[key]
+	if w == nil {
+		l.makeRoom()
+		w = &watch{}
+		l.readers[key] = w
+	}
+	w.caller = c
+	return w
 }
 
 // makeRoom forgets an app without a stream where there are too many. The lock is

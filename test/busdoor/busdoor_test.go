@@ -1,0 +1,303 @@
+// Package busdoor holds the whole bus wing together: a real host, real capsules,
+// and clients of both revisions at the MCP door.
+package busdoor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/stewardhost/steward/internal/wire/adminwire"
+	"github.com/stewardhost/steward/test/hosttest"
+)
+
+func TestMain(m *testing.M) { hosttest.Main(m) }
+
+// folder makes a folder with files in it.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// listed gives the URIs that a client sees.
+func listed(s *mcp.ClientSession) (string, error) {
+	res, err := s.ListResources(context.Background(), nil)
+	if err != nil {
+		return "", err
+	}
+	var uris []string
+	for _, r := range res.Resources {
+		uris = append(uris, r.URI)
+	}
+	return strings.Join(uris, " "), nil
+}
+
+func wantListed(t *testing.T, s *mcp.ClientSession, want string) {
+	t.Helper()
+	if got, err := listed(s); err != nil || got != want {
+		t.Errorf("listed %q, %v, want %q", got, err, want)
+	}
+}
+
+func code(err error) int64 {
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) {
+		return wire.Code
+	}
+	return 0
+}
+
+func capsule(t *testing.T, h *hosttest.Host, name string) adminwire.Capsule {
+	t.Helper()
+	var all adminwire.Capsules
+	h.JSON(&all, "capsule", "list")
+	for _, c := range all.Capsules {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("no capsule %s in %+v", name, all)
+	return adminwire.Capsule{}
+}
+
+// older speaks a revision with sessions.
+type older struct {
+	t       *testing.T
+	host    *hosttest.Host
+	token   string
+	session string
+}
+
+const revision = "2025-11-25"
+
+func handshake(t *testing.T, h *hosttest.Host, a *hosttest.App) *older {
+	t.Helper()
+	o := &older{t: t, host: h, token: a.MCP}
+	body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + revision + `","capabilities":{},"clientInfo":{"name":"old","version":"1"}}}`
+	resp, raw := o.post(body)
+	if o.session = resp.Get("Mcp-Session-Id"); o.session == "" || !strings.Contains(raw, `"resources":{"listChanged":true}`) {
+		t.Fatalf("no session: %s", raw)
+	}
+	o.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return o
+}
+
+func (o *older) ask(method, params string) string {
+	o.t.Helper()
+	_, raw := o.post(`{"jsonrpc":"2.0","id":2,"method":"` + method + `","params":` + params + `}`)
+	return raw
+}
+
+func (o *older) post(body string) (http.Header, string) {
+	o.t.Helper()
+	req, err := http.NewRequestWithContext(o.t.Context(), http.MethodPost, o.host.BaseURL+"/mcp", strings.NewReader(body))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Authorization": "Bearer " + o.token, "Content-Type": "application/json",
+		"Accept": "application/json, text/event-stream", "Mcp-Session-Id": o.session, "Mcp-Protocol-Version": revision} {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return resp.Header, string(raw)
+}
+
+// From nothing to a resource in a client, and back, as an owner and an app live
+// through it.
+func TestFromInstallationToRemoval(t *testing.T) {
+	h := hosttest.Start(t)
+	reader, other := h.AddApp("reader"), h.AddApp("other")
+	changed := make(chan struct{}, 100)
+	s := reader.Session(&mcp.ClientOptions{ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { changed <- struct{}{} }})
+	if caps := s.InitializeResult().Capabilities.Resources; caps == nil || !caps.ListChanged || caps.Subscribe {
+		t.Errorf("the capability is %+v", caps)
+	}
+	wantListed(t, s, "")
+
+	h.Do("capsule", "install", "files", folder(t, map[string]string{"a.md": "# Hello", "b.bin": "\x00\xff"}))
+	h.Do("capsule", "install", "introspect")
+	wantListed(t, s, "") // without a grant
+	h.Do("grants", "add", "reader", "files", "read")
+	const uris = "files:///a.md files:///b.bin"
+	hosttest.WaitFor(t, "the files to be listed", func() error {
+		if got, err := listed(s); err != nil || got != uris {
+			return fmt.Errorf("%q, %w", got, err)
+		}
+		return nil
+	})
+	wait(t, changed)
+	if other, err := listed(other.Session(nil)); err != nil || other != "" {
+		t.Errorf("an app without a grant lists %q, %v", other, err)
+	}
+
+	text, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "files:///a.md"})
+	if err != nil || len(text.Contents) != 1 || text.Contents[0].Text != "# Hello" || text.Contents[0].MIMEType != "text/markdown" {
+		t.Errorf("%+v, %v", text, err)
+	}
+	blob, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "files:///b.bin"})
+	if err != nil || string(blob.Contents[0].Blob) != "\x00\xff" {
+		t.Errorf("%+v, %v", blob, err)
+	}
+	if templates, err := s.ListResourceTemplates(t.Context(), nil); err != nil || len(templates.ResourceTemplates) != 0 {
+		t.Errorf("%+v, %v", templates, err)
+	}
+
+	old := handshake(t, h, reader)
+	if raw := old.ask("resources/list", "{}"); !strings.Contains(raw, `"uri":"files:///a.md"`) {
+		t.Error(raw)
+	}
+
+	// What is not there, what is not granted and what climbs out look the same, in
+	// the number of each revision.
+	var raws []string
+	for _, uri := range []string{"files:///none", "introspect:apps", "files:///x/../a.md", "other:x"} {
+		if _, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); code(err) != -32602 {
+			t.Errorf("%s: %v", uri, err)
+		}
+		if raw := old.ask("resources/read", `{"uri":"`+uri+`"}`); !strings.Contains(raw, `"error":{"code":-32002,`) {
+			t.Errorf("%s: %s", uri, raw)
+		}
+		got, err := reader.Modern("resources/read", uri, map[string]any{"uri": uri})
+		if number, _ := got.Error.Get("code"); err != nil || number.Text != "-32602" {
+			t.Errorf("%s: %s, %v", uri, got.Raw, err)
+		}
+		raws = append(raws, got.Raw)
+	}
+	for _, raw := range raws {
+		if raw != raws[0] {
+			t.Errorf("%s and %s differ", raw, raws[0])
+		}
+	}
+	got, err := reader.Modern("resources/list", "", nil)
+	if err != nil || !strings.Contains(got.Raw, `"ttlMs":0,"cacheScope":"private"`) || !strings.Contains(got.Raw, "files:///a.md") || strings.Contains(got.Raw, "nextCursor") {
+		t.Errorf("%s, %v", got.Raw, err)
+	}
+
+	// A capsule that dies comes back; an app that lost its grant sees nothing.
+	before := capsule(t, h, "files")
+	if err := syscall.Kill(before.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	hosttest.WaitFor(t, "the capsule to come back", func() error {
+		if now := capsule(t, h, "files"); now.State != "ready" || now.PID == before.PID || now.Restarts != 1 {
+			return fmt.Errorf("%+v", now)
+		}
+		return nil
+	})
+	wantListed(t, s, uris)
+	h.Do("capsule", "remove", "files")
+	wait(t, changed)
+	wantListed(t, s, "")
+	if _, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "files:///a.md"}); code(err) != -32602 {
+		t.Errorf("a removed capsule is read: %v", err)
+	}
+	h.Do("journal", "verify")
+}
+
+func wait(t *testing.T, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(hosttest.Patience):
+		t.Fatal("nobody told the client of a change")
+	}
+}
+
+// BF1, BF7, BF11: the first list after a restart holds everything, and nothing of
+// a host that was killed goes on.
+func TestCapsulesLiveAndDieWithTheHost(t *testing.T) {
+	h := hosttest.Start(t)
+	reader := h.AddApp("reader")
+	h.Do("capsule", "install", "files", folder(t, map[string]string{"a.md": "x"}))
+	h.Do("grants", "add", "reader", "files", "read")
+	for _, end := range []func(){h.Restart, func() {
+		pid := capsule(t, h, "files").PID
+		h.Kill()
+		hosttest.WaitFor(t, "the capsule to end with its host", func() error {
+			if syscall.Kill(pid, 0) == nil {
+				return fmt.Errorf("process %d is there", pid)
+			}
+			return nil
+		})
+		h.Restart()
+	}} {
+		end()
+		wantListed(t, reader.Session(nil), "files:///a.md")
+	}
+}
+
+// What `steward capsule new` writes is a capsule: it builds, installs and is read,
+// and a changed build needs a new yes.
+func TestANewCapsuleWorksAsItIsWritten(t *testing.T) {
+	h := hosttest.Start(t)
+	reader := h.AddApp("reader")
+	dir := t.TempDir()
+	made := exec.Command(h.Program, "capsule", "new", "clock")
+	made.Dir = dir
+	if out, err := made.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "clock", "clock"), filepath.Join(dir, "clock", "main.go"))
+	build.Dir = hosttest.Root(t)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	h.Do("capsule", "install", filepath.Join(dir, "clock"))
+	h.Do("grants", "add", "reader", "clock", "read")
+	s := reader.Session(nil)
+	wantListed(t, s, "clock:hello")
+	got, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "clock:hello"})
+	if err != nil || !strings.HasPrefix(got.Contents[0].Text, "It is ") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	first := capsule(t, h, "clock")
+	manifest := filepath.Join(dir, "clock", "Capsule.toml")
+	raw, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(manifest, []byte(strings.Replace(string(raw), "0.1.0", "0.2.0", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.Restart()
+	if c := capsule(t, h, "clock"); c.State != "changed" {
+		t.Errorf("a changed capsule runs: %+v", c)
+	}
+	wantListed(t, reader.Session(nil), "")
+	h.Do("capsule", "install", filepath.Join(dir, "clock"))
+	wantListed(t, reader.Session(nil), "clock:hello")
+	if c := capsule(t, h, "clock"); c.Source != first.Source || c.Order != first.Order || c.Version != "0.2.0" {
+		t.Errorf("an upgrade changed the source or the order: %+v, then %+v", first, c)
+	}
+	if _, text, exit := h.Run("", "capsule", "install", dir); exit != 12 || !strings.Contains(text, "Capsule.toml") {
+		t.Errorf("a folder without a manifest: %d, %s", exit, text)
+	}
+}
