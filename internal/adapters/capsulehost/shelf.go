@@ -173,7 +173,7 @@ func writeWhole(path string, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // gone already where it was renamed
+	defer func() { _ = os.Remove(f.Name()) }() // gone already where it was renamed
 	_, err = f.Write(raw)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err

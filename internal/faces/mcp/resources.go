@@ -1,11 +1,6 @@
 package mcp
 
 import (
-	"context"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/faces/mcp/library"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -48,16 +43,4 @@ func (x *exchange) give(name string, list []byte, err error) {
 	default:
 		x.page(name, list, nil)
 	}
-}
-
-// watchResources has the app's streams told of changes of its resources while one
-// of them is open.
-func (d *Door) watchResources(a *app, c authority.Caller) func() {
-	server := d.serverFor(a)
-	return d.ports.Library.Watch(c, func() {
-		marker := &sdk.Resource{Name: "changed", URI: "steward:changed"}
-		server.AddResource(marker, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-			return nil, authority.NotFound()
-		})
-	})
 }

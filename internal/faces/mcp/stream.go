@@ -54,7 +54,7 @@ func (x *exchange) hold(handler http.Handler, opened func() []byte) {
 	}
 	defer x.door.drop(x.app, s)
 	x.door.remember(ctx, x.app, x.caller)
-	defer x.door.watchResources(x.app, x.caller)()
+	defer x.door.ports.Library.Tell(x.caller, x.door.serverFor(x.app))()
 	w := feed.Open(x.w, opened)
 	over := make(chan struct{})
 	var beating sync.WaitGroup

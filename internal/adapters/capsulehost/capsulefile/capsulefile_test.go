@@ -42,7 +42,7 @@ func TestAWholeManifestIsRead(t *testing.T) {
 // says what would be right.
 func TestARefusalSaysWhatWouldBeRight(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
-		{"unknown key", `version =`, `versoin =`, "versoin"},
+		{"unknown key", `version =`, `release =`, "release"},
 		{"unknown table", `[resources]`, `[resource]`, "resource"},
 		{"wrong type", `"1.0.0"`, `1`, "2| version = 1"},
 		{"syntax", `name = "notes"`, `name = notes`, "name = notes"},

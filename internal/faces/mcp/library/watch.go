@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/stewardhost/steward/internal/domain/bus/describe"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
@@ -47,6 +49,18 @@ const gather = 100 * time.Millisecond
 // New returns a library. Run must run for changes to be told.
 func New(p Ports) *Library {
 	return &Library{ports: p, wake: make(chan struct{}, 1), readers: map[reader]*watch{}, dirty: map[id.Owner]bool{}}
+}
+
+// Tell has the sessions and subscriptions of an app's SDK server told of changes,
+// until the function that it returns is called. The server's registry holds no
+// resource of the app but a marker, whose renewal is how a change is announced.
+func (l *Library) Tell(c authority.Caller, server *sdk.Server) func() {
+	return l.Watch(c, func() {
+		marker := &sdk.Resource{Name: "changed", URI: "steward:changed"}
+		server.AddResource(marker, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return nil, authority.NotFound()
+		})
+	})
 }
 
 // Watch says that a stream of an app is open, and how all of the app's streams are
