@@ -23,11 +23,6 @@ func (h *Holdings) EnsureCapsule(ctx context.Context, owner id.Owner, seed view.
 	})
 }
 
-// BusEvent records what the bus dropped or decided.
-func (h *Holdings) BusEvent(owner id.Owner, source, what string, count int64) {
-	h.ledger.Later(audit.Entry{Owner: owner, Kind: audit.Alarm, Subject: source, Detail: what, Count: count})
-}
-
 // RemoveCapsule takes the resource of a capsule away for good; what rested on it
 // ends with it. A later installation under the same name is another resource.
 func (h *Holdings) RemoveCapsule(ctx context.Context, owner id.Owner, alias string) error {

@@ -47,11 +47,6 @@ func (h *Holdings) Readable(ctx context.Context, c authority.Caller) ([]view.Rea
 	return slices.Clone(fresh.read), err
 }
 
-// WasRead records one read of a capsule's resource with what came of it.
-func (h *Holdings) WasRead(c authority.Caller, which id.Resource, outcome string) {
-	h.ledger.Later(audit.Entry{Owner: c.Owner, Client: c.Client, Kind: audit.Read, Subject: which.String(), Detail: outcome})
-}
-
 // catalogOf reads what a caller may do, and records that it was asked.
 func (h *Holdings) catalogOf(ctx context.Context, c authority.Caller, what string) (fresh catalog, err error) {
 	err = h.ledger.Read(ctx, func(tx *ledger.Tx) error {
