@@ -77,26 +77,26 @@ func (h *Holdings) AddApp(ctx context.Context, owner id.Owner, app view.NewApp) 
 // of a stored hash a guess has in common tells nothing of the token that has that
 // hash, nor of one that would come closer (pool page, section 2).
 func (h *Holdings) FindToken(ctx context.Context, hash secret.Hash) (authority.Caller, bool, error) {
-	l, found, changes := h.tokens.known(hash)
+	l, found, changes := h.tokens.Known(hash)
 	if !found {
-		l.caller.Token = hash
+		l.Caller.Token = hash
 		err := h.ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			c := &l.caller
+			c := &l.Caller
 			found, err = tx.One(liveTokenOf, []any{hash[:]}, record.Text(&c.Owner), record.Text(&c.Client), record.Word(&c.Audience),
-				record.Moment(&l.until))
+				record.Moment(&l.Until))
 			return err
 		})
 		if err != nil {
 			return authority.Caller{}, false, err
 		}
 		if found {
-			h.tokens.keep(hash, l, changes)
+			h.tokens.Keep(hash, l, changes)
 		}
 	}
-	if !found || !l.lives(h.ledger.Now()) {
+	if !found || !l.Lives(h.ledger.Now()) {
 		return authority.Caller{}, false, nil
 	}
-	return l.caller, true, nil
+	return l.Caller, true, nil
 }
 
 // Apps lists all clients of the owner, disconnected ones too.

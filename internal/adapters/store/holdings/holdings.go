@@ -12,6 +12,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/stewardhost/steward/internal/adapters/store/holdings/tokenbook"
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
 	"github.com/stewardhost/steward/internal/adapters/store/rights"
@@ -29,7 +30,7 @@ type Holdings struct {
 	ledger *ledger.Ledger
 	memory *record.Memory
 	vault  *vault.Vault
-	tokens tokens
+	tokens tokenbook.Book
 
 	mu       sync.Mutex
 	watchers []Changed
@@ -76,7 +77,7 @@ func (h *Holdings) change(ctx context.Context, owner id.Owner, client id.Client,
 		}
 		return err
 	})
-	h.tokens.forget()
+	h.tokens.Forget()
 	if err == nil && lists {
 		h.changed(owner, client)
 	}

@@ -56,6 +56,6 @@ func (h *Holdings) Restore(ctx context.Context, about string) (out view.Restored
 		return tx.SetRestored(fmt.Sprintf("%s: %d tokens revoked, %d grants and %d methods need consent, %d questions denied",
 			about, out.Tokens, out.Grants, out.Methods, out.Questions))
 	})
-	h.tokens.forget()
+	h.tokens.Forget()
 	return out, err
 }

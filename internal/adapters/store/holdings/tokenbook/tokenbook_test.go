@@ -1,4 +1,4 @@
-package holdings
+package tokenbook
 
 import (
 	"testing"
@@ -9,31 +9,31 @@ import (
 )
 
 func TestATokenIsRememberedUntilAChange(t *testing.T) {
-	var m tokens
+	var m Book
 	hash := secret.Hash{1}
-	want := liveToken{authority.Caller{Token: hash}, time.Unix(1, 0)}
-	_, found, before := m.known(hash)
+	want := Live{authority.Caller{Token: hash}, time.Unix(1, 0)}
+	_, found, before := m.Known(hash)
 	if found {
 		t.Fatal("a token is known before it was read")
 	}
-	m.keep(hash, want, before)
-	if got, found, _ := m.known(hash); !found || got != want {
+	m.Keep(hash, want, before)
+	if got, found, _ := m.Known(hash); !found || got != want {
 		t.Errorf("got %v %v", got, found)
 	}
-	m.forget()
-	if _, found, _ := m.known(hash); found {
+	m.Forget()
+	if _, found, _ := m.Known(hash); found {
 		t.Error("a token outlives a change")
 	}
-	m.keep(hash, want, before)
-	if _, found, _ := m.known(hash); found {
+	m.Keep(hash, want, before)
+	if _, found, _ := m.Known(hash); found {
 		t.Error("a reading that a change has overtaken is kept")
 	}
 }
 
 func TestTheMemoryOfTokensIsBounded(t *testing.T) {
-	var m tokens
+	var m Book
 	for i := range 3 * tokensMax {
-		m.keep(secret.Hash{byte(i), byte(i >> 8), byte(i >> 16)}, liveToken{}, 0)
+		m.Keep(secret.Hash{byte(i), byte(i >> 8), byte(i >> 16)}, Live{}, 0)
 	}
 	if len(m.live) > tokensMax {
 		t.Errorf("%d tokens are remembered", len(m.live))
