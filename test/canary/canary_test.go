@@ -5,6 +5,7 @@ package canary_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -340,8 +341,8 @@ func (r *rig) text() string {
 // scrape reads the metrics' socket.
 func (r *rig) scrape(path string) string {
 	r.t.Helper()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, Dial: func(string, string) (net.Conn, error) {
-		return net.Dial("unix", filepath.Join(r.Home, "run", "metrics.sock"))
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(r.Home, "run", "metrics.sock"))
 	}}}
 	resp, err := client.Get("http://localhost" + path)
 	if err != nil {

@@ -70,7 +70,7 @@ func Restore(ctx context.Context, dir string, o RestoreOptions) (out RestoredSto
 	if err := os.RemoveAll(stage); err != nil {
 		return out, notRestored(err)
 	}
-	defer os.RemoveAll(stage)
+	defer func() { _ = os.RemoveAll(stage) }() // what is left is removed the next time
 	if err := os.MkdirAll(filepath.Join(stage, "keys"), 0o700); err != nil {
 		return out, notRestored(err)
 	}
@@ -223,14 +223,12 @@ func exchange(dir, stage string, there bool) (replaced string, err error) {
 // aside moves a file, if it is there, into a folder, or removes it where there is
 // none: then it is the empty one that a lock leaves in a fresh folder.
 func aside(path, folder string) error {
-	err := error(nil)
-	if folder == "" {
-		err = os.Remove(path)
-	} else {
-		err = os.Rename(path, filepath.Join(folder, filepath.Base(path)))
+	move := os.Remove
+	if folder != "" {
+		move = func(path string) error { return os.Rename(path, filepath.Join(folder, filepath.Base(path))) }
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if err := move(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return err
+	return nil
 }

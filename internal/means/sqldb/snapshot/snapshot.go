@@ -54,7 +54,7 @@ func Take(ctx context.Context, from, to string, progress func(done, total int64)
 	if err != nil {
 		return unusable("the copy cannot be made", err)
 	}
-	defer os.Remove(draft)
+	defer func() { _ = os.Remove(draft) }() // the reason to fail is another
 	if err := file.Close(); err != nil {
 		return unusable("the copy cannot be made", err)
 	}
@@ -140,12 +140,12 @@ func with(ctx context.Context, source string, job func(*sql.Conn) error) error {
 	if err != nil {
 		return err
 	}
-	defer pool.Close()
+	defer func() { _ = pool.Close() }() // nothing is in doubt: the copy is checked after it
 	conn, err := pool.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	return job(conn)
 }
 
