@@ -79,7 +79,7 @@ func (a *Apps) List(ctx context.Context, owner id.Owner) ([]view.App, error) {
 func (a *Apps) Disconnect(ctx context.Context, owner id.Owner, ref string) error {
 	app, err := a.store.App(ctx, owner, ref)
 	if err != nil {
-		return err
+		return unknown(err, anApp, ref, listApps)
 	}
 	return a.store.Disconnect(ctx, owner, app.Client)
 }

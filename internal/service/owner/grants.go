@@ -50,7 +50,7 @@ func (g *Grants) List(ctx context.Context, owner id.Owner, ref string) ([]view.G
 	if ref != "" {
 		app, err := g.store.App(ctx, owner, ref)
 		if err != nil {
-			return nil, err
+			return nil, unknown(err, anApp, ref, listApps)
 		}
 		client = app.Client
 	}
@@ -152,8 +152,8 @@ func (g *Grants) RevokeAll(ctx context.Context, owner id.Owner, appRef, resource
 func (g *Grants) resolve(ctx context.Context, owner id.Owner, appRef, resourceRef string) (view.App, view.Resource, error) {
 	app, err := g.store.App(ctx, owner, appRef)
 	if err != nil {
-		return view.App{}, view.Resource{}, err
+		return view.App{}, view.Resource{}, unknown(err, anApp, appRef, listApps)
 	}
 	res, err := g.store.Resource(ctx, owner, resourceRef)
-	return app, res, err
+	return app, res, unknown(err, aResource, resourceRef, listThings)
 }

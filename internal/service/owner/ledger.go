@@ -34,7 +34,7 @@ func (l *Ledger) List(ctx context.Context, owner id.Owner, appRef string, f view
 	if appRef != "" {
 		app, err := l.store.App(ctx, owner, appRef)
 		if err != nil {
-			return nil, "", err
+			return nil, "", unknown(err, anApp, appRef, listApps)
 		}
 		f.Client = app.Client
 	}
@@ -43,14 +43,15 @@ func (l *Ledger) List(ctx context.Context, owner id.Owner, appRef string, f view
 
 // Show gives one call with its result.
 func (l *Ledger) Show(ctx context.Context, owner id.Owner, ref string) (view.Invocation, error) {
-	return l.store.Invocation(ctx, owner, ref)
+	call, err := l.store.Invocation(ctx, owner, ref)
+	return call, unknown(err, aCall, ref, listCalls)
 }
 
 // Reconcile ends a doubt by what the owner found out.
 func (l *Ledger) Reconcile(ctx context.Context, owner id.Owner, ref string, say authority.Statement) (view.Invocation, error) {
 	call, err := l.store.Invocation(ctx, owner, ref)
 	if err != nil {
-		return view.Invocation{}, err
+		return view.Invocation{}, unknown(err, aCall, ref, listCalls)
 	}
 	call.Row, err = l.store.Reconcile(ctx, owner, call.Row.ID, say)
 	return call, err

@@ -48,7 +48,7 @@ func (r *Reviews) List(ctx context.Context, owner id.Owner) ([]view.Resource, er
 func (r *Reviews) Show(ctx context.Context, owner id.Owner, ref string) (Review, error) {
 	got, err := r.store.Resource(ctx, owner, ref)
 	if err != nil {
-		return Review{}, err
+		return Review{}, unknown(err, aResource, ref, listThings)
 	}
 	methods := make([]resource.Method, len(got.Methods))
 	for i, kept := range got.Methods {
@@ -63,7 +63,7 @@ func (r *Reviews) Show(ctx context.Context, owner id.Owner, ref string) (Review,
 func (r *Reviews) Approve(ctx context.Context, owner id.Owner, ref string, shown digest.Digest, choices []authority.Choice) (authority.ApproveChanges, error) {
 	got, err := r.store.Resource(ctx, owner, ref)
 	if err != nil {
-		return authority.ApproveChanges{}, err
+		return authority.ApproveChanges{}, unknown(err, aResource, ref, listThings)
 	}
 	return r.store.Approve(ctx, owner, got.Row.ID, authority.Approve{
 		Owner: owner, Shown: shown, Choices: choices,
@@ -77,7 +77,7 @@ func (r *Reviews) Approve(ctx context.Context, owner id.Owner, ref string, shown
 func (r *Reviews) Reaffirm(ctx context.Context, owner id.Owner, ref string, shown digest.Digest, methods []string) (authority.ReaffirmChanges, error) {
 	got, err := r.store.Resource(ctx, owner, ref)
 	if err != nil {
-		return authority.ReaffirmChanges{}, err
+		return authority.ReaffirmChanges{}, unknown(err, aResource, ref, listThings)
 	}
 	choices := make([]authority.Choice, len(methods))
 	for i, m := range methods {
@@ -97,7 +97,7 @@ func (r *Reviews) Defer(ctx context.Context, owner id.Owner, ref string, shown d
 	}
 	got, err := r.store.Resource(ctx, owner, ref)
 	if err != nil {
-		return err
+		return unknown(err, aResource, ref, listThings)
 	}
 	return r.store.Defer(ctx, owner, got.Row.ID, shown, methods, say)
 }

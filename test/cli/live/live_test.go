@@ -273,7 +273,7 @@ func TestAStoreThatCannotBeOpenedIsTold(t *testing.T) {
 		what, next string
 	}{
 		"a folder of all": {func() error { return os.Chmod(h.Home, 0o777) }, 3, "belongs to or can be changed by others", "next: chmod 700 " + h.Home},
-		"a file of all":   {func() error { return os.Chmod(file, 0o644) }, 3, "mode 0600", "next: chmod 600 " + file + "*\n"},
+		"a file of all":   {func() error { return os.Chmod(file, 0o644) }, 3, "mode 0600", "next: chmod 600 " + file + "\n"},
 		"a broken file":   {func() error { return os.WriteFile(file, bytes.Repeat([]byte("x"), len(whole)), 0o600) }, 1, "damaged", "put a backup in its place"},
 		"half a file":     {func() error { return os.WriteFile(file, whole[:len(whole)/2], 0o600) }, 1, "damaged", "put a backup in its place"},
 		"a lost file":     {func() error { return os.WriteFile(file, nil, 0o600) }, 11, "database is missing", "next: put the newest copy of"},

@@ -84,6 +84,9 @@ minor units: --price 250 --spend-per-day 5000 --currency EUR lets calls of at mo
 		if fault.Is(err, fault.NotFound) {
 			return d.noMethod(cmd.Context(), args[1], args[2:], err)
 		}
+		if fault.Is(err, fault.NeedsConsent) {
+			return fault.From(err).With("fix", "steward review "+paper.Word(args[1])) // as the owner calls it
+		}
 		if err != nil {
 			return err
 		}
