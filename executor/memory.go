@@ -108,7 +108,7 @@ func store(path string, s state) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(draft.Name())
+	defer func() { _ = os.Remove(draft.Name()) }() // it is gone once it was renamed
 	_, err = draft.Write(raw)
 	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
 		return err

@@ -53,7 +53,7 @@ func launchSessions(p daemon.Place) (<-chan error, error) {
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.Command(self, "daemon", "foreground", "--workspace", p.Workspace, "--state-root", p.StateRoot)
+	cmd := exec.Command(self, "daemon", "foreground", "--workspace", p.Workspace, "--state-root", p.StateRoot) //nolint:noctx // it outlives this process
 	cmd.Stderr = log
 	cmd.Dir = p.StateRoot
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

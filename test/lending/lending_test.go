@@ -262,12 +262,14 @@ func TestALostConnectionRunsNothingAgain(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		text := ""
+		var text string
 		if s.Snapshot.Terminal != nil {
 			text = s.Snapshot.Terminal.AssistantText
-		} else if end, err := terminal(ctx, c, turn); err != nil {
-			return err
 		} else {
+			end, err := terminal(ctx, c, turn)
+			if err != nil {
+				return err
+			}
 			text = end.AssistantText
 		}
 		if !strings.Contains(text, `{"done":"late"}`) {
@@ -518,5 +520,15 @@ func judge(t *testing.T, saw seen, did []string, kept record) {
 	last := old[len(old)-1]
 	if last.Data.Turn == turn && last.Data.Status == "failed" && last.Data.Code != "interrupted" {
 		t.Errorf("the turn was left as %+v", last)
+	}
+}
+
+func TestTheExampleRuns(t *testing.T) {
+	script := filepath.Join(short(t), "script")
+	must(t, os.WriteFile(script, []byte("on *\ncall clock\nthen\nsay {result}\n"), 0o600))
+	d := start(t, short(t), "", "STEWARD_MODEL_SCRIPT="+script)
+	out, err := exec.CommandContext(patience(t), hosttest.Build(t, "./examples/clock", ""), d.socket).CombinedOutput()
+	if err != nil || !bytes.HasPrefix(out, []byte(`{"now":"`)) {
+		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -125,7 +125,7 @@ func (s *Store) place(path string, line []byte) error {
 	if err != nil {
 		return errLog.Because(err)
 	}
-	defer os.Remove(draft.Name())
+	defer func() { _ = os.Remove(draft.Name()) }() // its other name stays
 	_, err = draft.Write(line)
 	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
 		return errLog.Because(err)
@@ -188,7 +188,7 @@ func (s *Store) title(session string) string {
 		return ""
 	}
 	defer file.Close()
-	first, _, err := scan(file, 0, 1)
+	first, _, err := scan(file, 1)
 	if err != nil || len(first) == 0 {
 		return ""
 	}
@@ -282,7 +282,7 @@ func page(file *os.File, offset, after int64, limit int) (out []transcript.Recor
 }
 
 // scan reads whole frames from the file's start; whole is their length.
-func scan(file *os.File, after int64, limit int) (out []transcript.Record, whole int64, err error) {
+func scan(file *os.File, limit int) (out []transcript.Record, whole int64, err error) {
 	frames := newFrames(file, 0)
 	for limit == 0 || len(out) < limit {
 		records, err := frames.next()

@@ -3,6 +3,7 @@ package sessionlog_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -45,20 +46,20 @@ func appendForEver(folder string) error {
 	if err != nil {
 		return err
 	}
-	stream, records, err := store.Open(nil, "S")
+	stream, records, err := store.Open(context.Background(), "S")
 	if err != nil {
 		return err
 	}
 	for seq := records[len(records)-1].Seq + 1; ; {
 		turn := fmt.Sprint("T", seq)
-		if err := stream.Append(nil, turn, transcript.UserInput, input("p")); err != nil {
+		if err := stream.Append(context.Background(), turn, transcript.UserInput, input("p")); err != nil {
 			return err
 		}
 		fmt.Println(seq)
 		var both sync.WaitGroup
 		for range 3 {
 			both.Go(func() {
-				err = stream.Append(nil, turn, transcript.AssistantChunk, transcript.Chunk{Text: strings.Repeat("x", rand.IntN(9000))})
+				err = stream.Append(context.Background(), turn, transcript.AssistantChunk, transcript.Chunk{Text: strings.Repeat("x", rand.IntN(9000))})
 			})
 		}
 		both.Wait()

@@ -66,7 +66,7 @@ func (s *Store) open(session string, lock *lockedfile.Lock) (*Stream, []transcri
 	if err != nil {
 		return nil, nil, err
 	}
-	records, whole, err := scan(file, 0, 0)
+	records, whole, err := scan(file, 0)
 	if err == nil && len(records) == 0 {
 		err = errBroken // a header is durable before anybody can know the session
 	}

@@ -56,10 +56,10 @@ func (w *Workspace) List(ctx context.Context, folder string) ([]Entry, error) {
 }
 
 // Search gives lines, "path:number: line", that hold a text, in files below a
-// folder, in the order of names, until they would be more than max bytes. Files
+// folder, in the order of names, until they would be more than most bytes. Files
 // that cannot be captured are passed over.
-func (w *Workspace) Search(ctx context.Context, folder, text string, max int) (lines []string, whole bool, err error) {
-	s := &search{w: w, ctx: ctx, text: text, left: max}
+func (w *Workspace) Search(ctx context.Context, folder, text string, most int) (lines []string, whole bool, err error) {
+	s := &search{w: w, ctx: ctx, text: text, left: most}
 	if folder == "." {
 		folder = ""
 	}
@@ -82,8 +82,8 @@ type search struct {
 var errFull = fault.New(fault.LimitExceeded, "there is no room for more")
 
 func (s *search) folder(folder string, depth int) error {
-	if bound.SearchDepth.Check(depth) != nil {
-		return nil
+	if int64(depth) > bound.SearchDepth.Max {
+		return nil // what lies deeper is passed over
 	}
 	entries, err := s.w.List(s.ctx, folder)
 	if err != nil && (depth == 0 || s.ctx.Err() != nil) {

@@ -74,9 +74,9 @@ func Open(workspace, stateRoot string) (*Workspace, error) {
 // Close lets go of the folder.
 func (w *Workspace) Close() error { return w.root.Close() }
 
-// Capture reads a text of at most max bytes. Ctx is looked at before, not during
+// Capture reads a text of at most so many bytes. Ctx is looked at before, not during
 // the read.
-func (w *Workspace) Capture(ctx context.Context, path string, max int) ([]byte, error) {
+func (w *Workspace) Capture(ctx context.Context, path string, most int) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -89,15 +89,15 @@ func (w *Workspace) Capture(ctx context.Context, path string, max int) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	raw, err := io.ReadAll(io.LimitReader(file, int64(max)+1))
+	raw, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
 	if err != nil {
 		return nil, errNone.Because(err)
 	}
 	if err := w.same(path, file, before); err != nil {
 		return nil, err
 	}
-	if len(raw) > max {
-		return nil, fault.Newf(fault.LimitExceeded, "the file is limited to %d bytes", max)
+	if len(raw) > most {
+		return nil, fault.Newf(fault.LimitExceeded, "the file is limited to %d bytes", most)
 	}
 	if !utf8.Valid(raw) || strings.ContainsRune(string(raw), 0) {
 		return nil, errText

@@ -37,6 +37,8 @@ type story struct {
 	app   added
 	tools map[string]string // method to its tool name
 	sent  attempt           // the call that is cut
+
+	socket string // of the session daemon
 }
 
 func (s *story) home() string    { return filepath.Join(s.dir, homeFolder) }
@@ -65,7 +67,10 @@ var steps = []step{
 	{"The owner finds out and says so; the doubt is over", (*story).reconcile},
 	{"Revoking a grant stops the next call", (*story).revoke},
 	{"The journal is checked, row by row", (*story).verify},
-	{"Stop the host", (*story).stopHost},
+	{"Start the session daemon of a folder", (*story).startDaemon},
+	{"An application lends its clock to an agent session, and the agent uses it", (*story).lend},
+	{"An application loses its connection in the middle of a call, and nothing runs twice", (*story).goAway},
+	{"Stop the host and the daemon", (*story).stopHost},
 }
 
 // Run tells the whole story. Its error names the step that was not as stated.

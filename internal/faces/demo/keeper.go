@@ -20,12 +20,13 @@ const Keeper = "demo-keeper"
 
 const (
 	homeFolder = "home"
+	longParent = 24               // letters of a folder under which no socket has room
 	stopWord   = "stop\n"         // on the lifeline: end the host in order
 	wiping     = 10 * time.Second // for what the dying still write
 )
 
-// Keep is the body of the hidden verb: it makes the story's folder, runs a host
-// in it, and removes both when its standard input ends, which it does however
+// Keep is the body of the hidden verb: it makes the story's folder, runs a host and
+// a session daemon in it, and removes all when its standard input ends, which it does however
 // the story ends. It tells the folder's name on its standard output and returns
 // the host's exit code. It needs a process of its own.
 func Keep([]string) int {
@@ -46,37 +47,75 @@ func Keep([]string) int {
 }
 
 func keep(self string, lifeline io.Reader, folder io.Writer) (code int, err error) {
-	dir, err := os.MkdirTemp("", "steward-demo-")
+	parent := ""
+	if len(os.TempDir()) > longParent {
+		parent = "/tmp" // the daemon's socket lies below it, and has a short name or none
+	}
+	dir, err := os.MkdirTemp(parent, "steward-demo-")
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, wipe(dir)) }()
-	cmd := exec.Command(self, "up", "--listen", anyPort) //nolint:noctx // it is ended in order, by signal
-	cmd.Env = append(os.Environ(), ours+"="+filepath.Join(dir, homeFolder))
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	if err := cmd.Start(); err != nil {
+	if err := daemonFiles(dir); err != nil {
 		return 0, err
 	}
-	ended := make(chan struct{})
+	ended := make(chan struct{}, 2)
+	var wards []*ward
+	for _, args := range [][]string{{"up", "--listen", anyPort}, {"daemon", "foreground", "--workspace", filepath.Join(dir, workFolder)}} {
+		w, failed := watch(self, dir, args, ended)
+		if failed != nil {
+			err = failed
+			break
+		}
+		wards = append(wards, w)
+	}
+	inOrder := false
+	if err == nil {
+		fmt.Fprintln(folder, dir) // whoever cannot read it has let go of the lifeline too
+		inOrder = waitForEnd(lifeline, ended)
+	}
+	for _, w := range wards {
+		code = max(code, w.end(inOrder))
+	}
+	return code, err
+}
+
+// ward is a process that the keeper has started.
+type ward struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+func watch(self, dir string, args []string, ended chan<- struct{}) (*ward, error) {
+	w := &ward{exec.Command(self, args...), make(chan struct{})} //nolint:noctx // it is ended in order, by signal
+	w.cmd.Env = append(append(os.Environ(), ours+"="+filepath.Join(dir, homeFolder)), daemonEnv(dir)...)
+	w.cmd.Stdout, w.cmd.Stderr = os.Stderr, os.Stderr
+	if err := w.cmd.Start(); err != nil {
+		return nil, err
+	}
 	go func() {
-		defer close(ended)
-		cmd.Wait() // how it ended is read from its state
+		defer close(w.done)
+		_ = w.cmd.Wait() // how it ended is read from its state
+		ended <- struct{}{}
 	}()
-	fmt.Fprintln(folder, dir) // whoever cannot read it has let go of the lifeline too
-	inOrder := waitForEnd(lifeline, ended)
+	return w, nil
+}
+
+// end ends the process, in order if there is time, and gives its exit code.
+func (w *ward) end(inOrder bool) int {
 	if inOrder {
-		cmd.Process.Signal(syscall.SIGTERM) // one that has ended hears nothing
+		_ = w.cmd.Process.Signal(syscall.SIGTERM) // one that has ended hears nothing
 		select {
-		case <-ended:
+		case <-w.done:
 		case <-time.After(patience):
 		}
 	}
-	cmd.Process.Kill()
-	<-ended
-	return cmd.ProcessState.ExitCode(), nil
+	_ = w.cmd.Process.Kill() // unless it has ended
+	<-w.done
+	return w.cmd.ProcessState.ExitCode()
 }
 
-// waitForEnd waits until the lifeline or the host ends, or a signal comes, and
+// waitForEnd waits until the lifeline or one of the processes ends, or a signal comes, and
 // reports whether the host is to be stopped in order. Nothing of it is kept, so
 // that otherwise no time needs to be lost.
 func waitForEnd(lifeline io.Reader, ended <-chan struct{}) bool {

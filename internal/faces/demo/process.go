@@ -27,7 +27,7 @@ const (
 
 func (s *story) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(s.ctx, s.self, args...)
-	cmd.Env = append(os.Environ(), ours+"="+s.home())
+	cmd.Env = append(append(os.Environ(), ours+"="+s.home()), daemonEnv(s.dir)...)
 	return cmd
 }
 

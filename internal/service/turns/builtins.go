@@ -17,13 +17,13 @@ import (
 // Files are the workspace. Each refuses what looks like a credential and whatever
 // lies under the state root.
 type Files struct {
-	// Read gives a text file of at most max bytes.
-	Read func(ctx context.Context, path string, max int) ([]byte, error)
+	// Read gives a text file of at most so many bytes.
+	Read func(ctx context.Context, path string, most int) ([]byte, error)
 	// List gives the names in a folder; those of folders end in a slash.
 	List func(ctx context.Context, folder string) ([]string, error)
-	// Search gives lines that hold a text, at most max bytes of them, and whether
+	// Search gives lines that hold a text, at most so many bytes of them, and whether
 	// these are all.
-	Search func(ctx context.Context, folder, text string, max int) ([]string, bool, error)
+	Search func(ctx context.Context, folder, text string, most int) ([]string, bool, error)
 }
 
 // builtinNames are reserved whether or not there is such a tool.

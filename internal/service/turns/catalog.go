@@ -62,10 +62,7 @@ func newCatalog(p Ports, o Options) catalog {
 }
 
 func (c *catalog) reserved() []string {
-	var out []string
-	for _, name := range builtinNames {
-		out = append(out, name)
-	}
+	out := slices.Clone(builtinNames)
 	for _, s := range c.skills {
 		out = append(out, strings.ToLower(s.Name))
 	}

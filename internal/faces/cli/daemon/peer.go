@@ -13,7 +13,7 @@ func peerOf(ctx context.Context, socket string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // nothing was written
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return 0, err

@@ -142,7 +142,7 @@ func (d verbs) text(text string) {
 		if i > 0 {
 			fmt.Fprintln(d.Out)
 		}
-		io.WriteString(d.Out, paper.Line(l)) // the outlet remembers an error
+		_, _ = io.WriteString(d.Out, paper.Line(l)) // the outlet remembers an error
 	}
 }
 
