@@ -10,6 +10,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/secret"
+	"github.com/stewardhost/steward/test/modelsize"
 )
 
 func hash(n int) secret.Hash { return secret.HashProof(secret.Of(fmt.Sprint("grant", n))) }
@@ -25,6 +26,7 @@ type held struct {
 // connection.
 func TestControlIsItsModel(t *testing.T) {
 	sessions, conns := []string{"s1", "s2"}, []string{"c1", "c2", "c3"}
+	modelsize.Set(t)
 	rapid.Check(t, func(t *rapid.T) {
 		b, grants, all := control.New(), 0, map[string]*held{}
 		for _, s := range sessions {

@@ -12,6 +12,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/secret"
+	"github.com/stewardhost/steward/test/modelsize"
 )
 
 // model is what is written down of each executor, and what its client keeps: the
@@ -29,6 +30,20 @@ type paper struct {
 	until, pending   time.Time // of a provisional one; of a candidate
 	idle             time.Time
 	pins             int
+	dead             []string // proofs that counted once
+}
+
+// proofs are those that a client might try.
+func (p *paper) proofs() []string {
+	return append([]string{p.proof, p.proof, p.candidate, p.candidate, "wrong"}, p.dead...)
+}
+
+// kill makes the candidate a proof that counted once.
+func (p *paper) kill() {
+	if p.candidate != "" {
+		p.dead = append(p.dead, p.candidate)
+	}
+	p.candidate, p.pending = "", time.Time{}
 }
 
 var conns = []string{"c1", "c2", "c3"}
@@ -102,7 +117,7 @@ func (m *model) confirm(t *rapid.T) {
 
 func (m *model) resume(t *rapid.T) {
 	p, conn := m.pick(t)
-	proof := rapid.SampledFrom([]string{p.proof, p.candidate, "wrong"}).Draw(t, "proof")
+	proof := rapid.SampledFrom(p.proofs()).Draw(t, "proof")
 	before := p.Connection
 	seat, err := m.book.Resume(p.ID, conn, hash(proof))
 	if m.all[p.ID] == nil || proof != p.proof && (proof == "" || proof != p.candidate) {
@@ -116,8 +131,11 @@ func (m *model) resume(t *rapid.T) {
 	if err != nil || seat.Generation != p.Generation+1 {
 		t.Fatalf("resumed: %+v, %v", seat, err)
 	}
-	p.proof = proof // promoted, or as it was
-	p.candidate, p.pending = "", time.Time{}
+	if proof != p.proof { // promoted
+		p.dead = append(p.dead, p.proof)
+		p.proof, p.candidate = proof, ""
+	}
+	p.kill()
 	p.Generation++
 	p.Connection, p.Confirmed, p.until, p.idle = conn, true, time.Time{}, time.Time{}
 	if before != conn && m.book.Authority(p.ID, p.Generation, before) == nil {
@@ -131,15 +149,17 @@ func (m *model) rotate(t *rapid.T) {
 	candidate := m.id()
 	_, err := m.book.Rotate(p.ID, generation, conn, hash(candidate), m.now)
 	if is(t, err, fault.StaleConnection, !p.holds(conn, generation)) {
+		p.kill()
 		p.candidate, p.pending = candidate, m.now.Add(bound.RotationPending.Duration())
 	}
 }
 
 func (m *model) rotated(t *rapid.T) {
 	p, conn := m.pick(t)
-	proof := rapid.SampledFrom([]string{p.proof, p.candidate, p.candidate, "wrong"}).Draw(t, "proof")
+	proof := rapid.SampledFrom(p.proofs()).Draw(t, "proof")
 	_, err := m.book.Rotated(p.ID, p.Generation, conn, hash(proof))
 	if is(t, err, fault.StaleConnection, !p.holds(conn, p.Generation) || proof == "" || proof != p.candidate) {
+		p.dead = append(p.dead, p.proof)
 		p.proof, p.candidate, p.pending = p.candidate, "", time.Time{}
 	}
 }
@@ -180,7 +200,7 @@ func (m *model) pass(t *rapid.T) {
 	over := func(at time.Time) bool { return !at.IsZero() && !m.now.Before(at) }
 	for id, p := range m.all {
 		if over(p.pending) {
-			p.candidate, p.pending = "", time.Time{}
+			p.kill()
 		}
 		if over(p.until) || over(p.idle) {
 			delete(m.all, id)
@@ -225,6 +245,7 @@ func (m *model) check(t *rapid.T) {
 // Executors are their model, whichever replies are lost: invariants I13, I14, I16
 // to I20 after every step.
 func TestExecutorsAreTheirModel(t *testing.T) {
+	modelsize.Set(t)
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{book: executor.New(), now: time.Unix(0, 0), all: map[string]*paper{}}
 		t.Repeat(map[string]func(*rapid.T){

@@ -12,12 +12,14 @@ import (
 	"github.com/stewardhost/steward/internal/domain/sessions/operation"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/test/modelsize"
 )
 
 // Operations are their model: an ID is begun once until it is forgotten, and what is
 // remembered of it moves one way.
 func TestOperationsAreTheirModel(t *testing.T) {
 	ids := []string{"a", "b", "c", "d"}
+	modelsize.Set(t)
 	rapid.Check(t, func(t *rapid.T) {
 		table, now := operation.New(), time.Unix(0, 0)
 		all := map[string]*operation.Entry{}

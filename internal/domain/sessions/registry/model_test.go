@@ -13,6 +13,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/sessions/registry"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/test/modelsize"
 )
 
 // model is a registry as one would write it down on paper.
@@ -334,6 +335,7 @@ func (m *model) next(t *rapid.T) {
 // The registry is its model, whatever happens in whatever order: invariants I2 to
 // I4, I6, I7, I9 and I11 after every step.
 func TestTheRegistryIsItsModel(t *testing.T) {
+	modelsize.Set(t)
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{book: registry.New(), now: time.Unix(0, 0), tables: map[string]*paper{}, seen: map[string]bool{}}
 		t.Repeat(map[string]func(*rapid.T){
