@@ -42,7 +42,7 @@ func (d verbs) apps() *cobra.Command {
 		d.Say("%s is disconnected. Its tokens, grants and open questions have ended.", paper.Line(args[0]))
 		return nil
 	}
-	return d.Noun("apps", "the applications that may call", list, d.addApp(), gone)
+	return d.Noun("apps", "the applications that may call", list, d.addApp(), d.Complete(gone, desk.App))
 }
 
 func (d verbs) addApp() *cobra.Command {

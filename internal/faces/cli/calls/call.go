@@ -48,6 +48,7 @@ A call has a tx, which is made for you. Sending the same call again under the sa
   steward call @items put @item.json --if '{"absent":true}'`,
 		RunE: func(cmd *cobra.Command, args []string) error { return d.runCall(cmd, args, c) },
 	})
+	d.Complete(cmd, desk.Resource, desk.Method)
 	f := cmd.Flags()
 	f.StringVar(&c.tx, "tx", "", "the call's transaction; to send the same call again")
 	f.StringVar(&c.ifVersion, "if", "", "JSON of the precondition, for methods that need one")

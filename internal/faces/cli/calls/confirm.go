@@ -84,6 +84,7 @@ func (d verbs) denyAll(ctx context.Context, app string) error {
 
 func (d verbs) decide(verb, short string, m adminwire.Method[adminwire.ConfirmationRef, adminwire.Confirmation]) *cobra.Command {
 	cmd := d.WithJSON(&cobra.Command{Use: verb + " CONFIRMATION", Short: short, Args: desk.Words(1, 1)})
+	d.Complete(cmd, desk.Question)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		rep, err := desk.Ask(cmd.Context(), d.Desk, m, adminwire.ConfirmationRef{Confirmation: args[0]})
 		if err != nil {

@@ -30,6 +30,7 @@ func (d verbs) listJournal() *cobra.Command {
 	f.StringVar(&req.Before, "before", "", "go on where a list ended")
 	f.BoolVar(&refused, "denied", false, "the attempts that were refused and never became a call")
 	f.IntVar(&req.Limit, "limit", 20, "how many")
+	d.CompleteFlag(cmd, "app", desk.App)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if doubtful {
 			req.State = "indeterminate"
@@ -113,6 +114,7 @@ func (d verbs) printJournal(page adminwire.Journal, req adminwire.ListJournal, d
 
 func (d verbs) showJournal() *cobra.Command {
 	cmd := d.WithJSON(&cobra.Command{Use: "show CALL", Short: "tell the story of one call, by its id or its tx", Args: desk.Words(1, 1)})
+	d.Complete(cmd, desk.Call)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		call, err := desk.Ask(cmd.Context(), d.Desk, adminwire.JournalShow, adminwire.JournalRef{Invocation: args[0]})
 		if err != nil {
@@ -141,6 +143,7 @@ side, and say what you found. The statement is kept and cannot be taken back.
   give-up   nobody can find out; an equal call may be made again`,
 		Example: "  steward journal reconcile inv_… did-not",
 	})
+	d.Complete(cmd, desk.Call)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			return trouble.New(trouble.Owner, "say what you found out about "+args[0],

@@ -48,6 +48,7 @@ from its file, which steward connect makes. It ends with its input.`,
 	}
 	serve.Flags().StringVar(&app, "app", "", "the app that the client is")
 	serve.Flags().StringVar(&tokenFile, "token-file", "", "a file with its token, if steward connect did not make it; apps add --token-file writes one")
+	d.CompleteFlag(serve, "app", desk.App)
 	return d.Noun("mcp", "join a client that starts its servers itself", serve)
 }
 

@@ -33,6 +33,7 @@ func (d verbs) listGrants() *cobra.Command {
 	cmd := d.WithJSON(&cobra.Command{Use: "list", Short: "list the grants, ended ones too", Args: desk.Words(0, 0),
 		Annotations: map[string]string{desk.Looks: "steward apps list"}})
 	cmd.Flags().StringVar(&app, "app", "", "only those of one app")
+	d.CompleteFlag(cmd, "app", desk.App)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		all, err := desk.Ask(cmd.Context(), d.Desk, adminwire.GrantsList, adminwire.ListGrants{App: app})
 		if err != nil {
@@ -66,6 +67,7 @@ minor units: --price 250 --spend-per-day 5000 --currency EUR lets calls of at mo
 		Annotations: map[string]string{desk.Looks: "steward apps list, and steward resources list"},
 		Example:     "  steward grants add assistant notes read_note write_note\n  steward grants add assistant notes send_note --confirm always --expires 7d",
 	})
+	d.Complete(cmd, desk.App, desk.Resource, desk.Method)
 	cmd.Flags().StringVar(&confirm, "confirm", "by_effect", "when a call asks you afresh: always, never, or by_effect, which asks for communicate and spend")
 	cmd.Flags().StringVar(&expires, "expires", "", "when the grants end: 30d, 12h or 2027-01-31; never if left out")
 	cmd.Flags().Int64Var(&budget.PerMinute, "per-minute", 0, "calls a minute under each grant; 0 is no bound of its own")
@@ -114,6 +116,9 @@ func (d verbs) revokeGrants() *cobra.Command {
 	})
 	cmd.Flags().StringVar(&req.App, "app", "", "with --resource: every grant of this app on that resource")
 	cmd.Flags().StringVar(&req.Resource, "resource", "", "see --app")
+	d.Complete(cmd, desk.Grant)
+	d.CompleteFlag(cmd, "app", desk.App)
+	d.CompleteFlag(cmd, "resource", desk.Resource)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			req.Grant = args[0]

@@ -73,6 +73,8 @@ that with --except if it is what you mean.`,
 	f.BoolVar(&i.dryRun, "dry-run", false, "tell what would become of each tool, and store nothing")
 	f.StringVar(&i.refresh, "refresh", "", "list an imported server anew; what changed is off until you review it")
 	f.StringVar(&i.remove, "remove", "", "take an imported server and its resource out for good")
+	d.CompleteFlag(cmd, "refresh", desk.Server)
+	d.CompleteFlag(cmd, "remove", desk.Server)
 	return cmd
 }
 

@@ -8,9 +8,7 @@ package paper
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode/utf16"
 
@@ -154,40 +152,4 @@ func Word(text string) string {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-// Table is rows of cells under a head. The zero value has neither.
-type Table struct {
-	head []string
-	rows [][]string
-}
-
-// NewTable starts a table; without a head it is a list of names and values.
-func NewTable(head ...string) *Table { return &Table{head: head} }
-
-// Row adds a row. Empty cells are dashes in a table with a head.
-func (t *Table) Row(cells ...string) {
-	row := make([]string, len(cells))
-	for i, c := range cells {
-		row[i] = Line(c)
-		if c == "" && len(t.head) > 0 {
-			row[i] = "-"
-		}
-	}
-	t.rows = append(t.rows, row)
-}
-
-// Len is the number of rows.
-func (t *Table) Len() int { return len(t.rows) }
-
-// Write lays the table out, each line behind the indent.
-func (t *Table) Write(w io.Writer, indent string) {
-	tabs := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	if len(t.head) > 0 {
-		fmt.Fprintln(tabs, indent+strings.Join(t.head, "\t"))
-	}
-	for _, row := range t.rows {
-		fmt.Fprintln(tabs, indent+strings.Join(row, "\t"))
-	}
-	_ = tabs.Flush() // fails with its writer alone, whose troubles are nobody's here
 }

@@ -1,6 +1,7 @@
 package paper_test
 
 import (
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -115,5 +116,38 @@ func TestTimesAndCounts(t *testing.T) {
 	}
 	if !utf8.ValidString(paper.Line("\xff")) {
 		t.Error("bytes that are no text come through")
+	}
+}
+
+// A list fits a usual terminal, and loses nothing.
+func TestAListFits(t *testing.T) {
+	id := "grn_" + strings.Repeat("0", 26)
+	build := func(rows int, wide string) *paper.Table {
+		table := paper.NewTable("app", "method", "confirm", "expires", "wide", "grant")
+		for i := range rows {
+			table.Row(fmt.Sprint("app ", i), "read_note", "by_effect", "", wide+fmt.Sprint(i%2), id)
+		}
+		return table
+	}
+	for name, c := range map[string]struct {
+		table *paper.Table
+		want  []string
+	}{
+		"narrow":    {build(2, "x"), []string{"app", "by_effect", "x0", id}},
+		"told once": {build(2, strings.Repeat("x", 70)), []string{"In every row: method read_note; confirm by_effect\n", strings.Repeat("x", 70) + "0", id}},
+		"one row":   {build(1, strings.Repeat("x", 60)), []string{"read_note", "by_effect", strings.Repeat("x", 60) + "0", "\n  grant " + id + "\n"}},
+	} {
+		var out strings.Builder
+		c.table.Fit(&out)
+		for _, want := range c.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: %q is not in\n%s", name, want, out.String())
+			}
+		}
+		for line := range strings.Lines(out.String()) {
+			if len(line) > paper.ListWidth+1 {
+				t.Errorf("%s: %d characters: %s", name, len(line), line)
+			}
+		}
 	}
 }

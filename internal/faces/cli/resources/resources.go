@@ -48,7 +48,7 @@ func (d verbs) resources() *cobra.Command {
 			}
 		})
 	}
-	return d.Noun("resources", "see what is in the pool", list, look)
+	return d.Noun("resources", "see what is in the pool", list, d.Complete(look, desk.Resource, desk.Method))
 }
 
 func (d verbs) showMethod(r adminwire.Review, name string) error {

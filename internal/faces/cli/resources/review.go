@@ -51,6 +51,7 @@ until the definition changes.`,
 			return d.runReview(cmd.Context(), strings.Join(args, ""), r)
 		},
 	})
+	d.Complete(cmd, desk.Resource)
 	f := cmd.Flags()
 	f.StringVar(&r.approve, "approve", "", "the resource whose methods you approve")
 	f.StringVar(&r.reaffirm, "reaffirm", "", "the resource of which you approve every method that changed in words only, or those of --methods")
@@ -68,6 +69,9 @@ until the definition changes.`,
 	f.StringVar(&r.outcome, "outcome", "", "only methods that were imported as_is, narrowed or lossy")
 	f.BoolVar(&r.changed, "changed", false, "only methods that changed since you approved them")
 	f.BoolVar(&r.declined, "declined", false, "those that you declined, too")
+	for _, flag := range []string{"approve", "reaffirm", "decline"} {
+		d.CompleteFlag(cmd, flag, desk.Resource)
+	}
 	return cmd
 }
 

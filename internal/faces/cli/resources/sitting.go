@@ -69,7 +69,7 @@ func (d verbs) many(ctx context.Context, ref string, r reviewing) error {
 		for _, p := range list {
 			t.Row(p.Resource, p.Method, p.State, strings.Join(p.Effects, ","), sheet.Outcome(p.Definition), p.Answer)
 		}
-		t.Write(d.Out, "")
+		t.Fit(d.Out)
 		d.Next("steward review " + paper.Word(list[0].Resource))
 	})
 }

@@ -22,7 +22,7 @@ func Apps(w io.Writer, apps []adminwire.App) {
 		}
 		t.Row(a.Name, a.Kind, state, fmt.Sprint(a.Grants), paper.Stamp(a.CreatedAt), a.ID)
 	}
-	t.Write(w, "")
+	t.Fit(w)
 }
 
 // TokenFile is the text of a file with an app's tokens, as shells and service
@@ -98,7 +98,7 @@ func Grants(w io.Writer, rows []adminwire.Grant) {
 		}
 		t.Row(append(cells, g.Tool, g.ID)...)
 	}
-	t.Write(w, "")
+	t.Fit(w)
 }
 
 // budgetOf tells a grant's bounds, and what the day has taken of them.

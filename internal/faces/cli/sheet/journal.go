@@ -17,7 +17,7 @@ func Calls(w io.Writer, calls []adminwire.Invocation) {
 	for _, c := range calls {
 		t.Row(paper.Stamp(c.ReservedAt), c.App, c.Resource, c.Method, c.State, c.Effects, c.Code, c.ID)
 	}
-	t.Write(w, "")
+	t.Fit(w)
 }
 
 // Denied is the table of refused attempts.
@@ -30,7 +30,7 @@ func Denied(w io.Writer, all []adminwire.Denial) {
 		}
 		t.Row(paper.Stamp(d.At), app, d.Code, fmt.Sprint(d.Count), d.Subject)
 	}
-	t.Write(w, "")
+	t.Fit(w)
 }
 
 // MoreCalls is the command that goes on where a list of calls ended.

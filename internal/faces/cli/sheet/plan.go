@@ -109,7 +109,7 @@ func exceptions(w io.Writer, tools []adminwire.PlannedTool) {
 	}
 	if table.Len() > 0 {
 		fmt.Fprintln(w)
-		table.Write(w, "")
+		table.Fit(w)
 	}
 }
 

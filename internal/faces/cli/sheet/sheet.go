@@ -55,7 +55,7 @@ func Resources(w io.Writer, all []adminwire.Resource) {
 		}
 		t.Row(r.Label, r.Alias, r.State, server, States(r.Methods), r.ID)
 	}
-	t.Write(w, "")
+	t.Fit(w)
 }
 
 // Resource tells what a resource is.
