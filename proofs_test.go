@@ -102,6 +102,11 @@ var proofs = []proven{
 	{"A54, FF93", "nothing of a consumer goes to an upstream", at(remoteT, "TestWhatGoesOut", remotesT, "TestAnAddressIsImportedAndCalled"), ""},
 	{"FF21", "a session that was lost", at(remoteT, "TestALostSessionIsOpenedAgain"), ""},
 	{"FF68, FF73", "many callers over HTTP", at(remoteT, "TestManyAtOnce"), ""},
+	{"A3", "an answer of another issuer has no code; steward as client", at(credentialT, "TestOnlyTheIssuersOwnAnswerHasACode"), "steward as server: see the authorization server's own row"},
+	{"A53", "discovery is not led astray, and another issuer needs a new yes", at(issuerT, "TestDiscoveryIsNotLedAstray", remotesT, "TestAnotherIssuerNeedsANewYes"), ""},
+	{"FF50", "tokens are renewed once, ahead of their end", at(signinT, "TestATokenIsRenewedOnceAheadOfItsEnd", remotesT, "TestAGuardedServer"), ""},
+	{"FF51, FF52", "a refused renewal says what mends it, and is mended", at(signinT, "TestOnlyTheOwnerMendsARefusal", remotesT, "TestAGuardedServer"), ""},
+	{"FF57, FF60", "metadata in each of their places, tokens from their issuer only", at(issuerT, "TestMetadataAreFoundInEachPlace"), ""},
 	{"A36", "a server that does not prove its name gets no byte", at(egressT, "TestBadTLSServersGetNothing"), "no key is pinned"},
 	{"A39", "an exception opens nothing else", at(egressT, "TestAnExceptionOpensNothingElse", remotesT, "TestAnAddressIsImportedAndCalled"), ""},
 	{"A57", "foreign hosts and pages do not get through", at(guardT, "TestOnlyOwnNamesAndPagesGetThrough"), ""},
@@ -114,6 +119,9 @@ var proofs = []proven{
 const (
 	remoteT     = "internal/adapters/mcpupstream/remote"
 	remotesT    = "test/remotes"
+	credentialT = "internal/domain/pool/credential"
+	issuerT     = "internal/adapters/issuer"
+	signinT     = "internal/service/signin"
 	egressT     = "internal/means/egress"
 	authorityT  = "internal/domain/pool/authority"
 	budgetT     = "internal/domain/pool/budget"

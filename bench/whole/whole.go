@@ -129,7 +129,7 @@ type connections struct{ *fleet.Fleet }
 
 func (f *connections) Reach(context.Context, importer.Entry) error { return nil }
 
-func (f *connections) Use(adapter id.Adapter, e importer.Entry) error {
+func (f *connections) Use(adapter id.Adapter, _ id.Owner, e importer.Entry) error {
 	f.Fleet.Use(adapter, func() *mcpupstream.Client {
 		return mcpupstream.NewStdio(e.Name, childprocess.Spec{Command: e.Command, Args: e.Args, Env: childprocess.BaseEnv()}, mcpupstream.Options{})
 	})

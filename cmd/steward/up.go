@@ -35,6 +35,7 @@ import (
 	"github.com/stewardhost/steward/internal/service/importer"
 	"github.com/stewardhost/steward/internal/service/owner"
 	"github.com/stewardhost/steward/internal/service/recovery"
+	"github.com/stewardhost/steward/internal/service/signin"
 	"github.com/stewardhost/steward/internal/service/upkeep"
 	"github.com/stewardhost/steward/protocol/rpcwire"
 )
@@ -50,6 +51,7 @@ const (
 type parts struct {
 	store    *store.Store
 	gate     *egress.Gate
+	desk     *signin.Desk
 	fleet    *upstreams
 	importer *importer.Importer
 	port     *dispatch.Port
@@ -175,15 +177,15 @@ func (e escaping) Write(line []byte) (int, error) {
 
 // assemble opens the store, recovers, and builds the services.
 func assemble(ctx context.Context, o cli.UpOptions, log *slog.Logger) (*parts, error) {
-	let, err := exceptions(o.Exceptions)
-	if err != nil {
-		return nil, err
+	gate := egress.New(egress.Options{})
+	for _, text := range o.Exceptions { // each was held to its form
+		gate, _ = gate.Also(text)
 	}
 	s, err := store.Open(ctx, o.Data, store.Options{Ceiling: o.Ceiling})
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{store: s, gate: egress.New(egress.Options{Exceptions: let}), log: log}
+	p := &parts{store: s, gate: gate, log: log}
 	if err := p.build(ctx, o.Data); err != nil {
 		_ = s.Close() // the failure before it is the one to tell
 		return nil, err
@@ -202,7 +204,8 @@ func (p *parts) build(ctx context.Context, folder string) error {
 	if p.owner, p.hand, err = p.store.EnsureOwner(ctx, ownerName, seeds); err != nil {
 		return err
 	}
-	p.fleet = newUpstreams(p.gate, p.relist, p.opened)
+	p.desk = newDesk(p.store, p.gate, p.log)
+	p.fleet = newUpstreams(p.gate, p.desk, p.relist, p.opened)
 	p.importer = importer.New(p.store, p.fleet, p.log)
 	if err := p.importer.Start(ctx); err != nil {
 		return err
@@ -291,12 +294,13 @@ func (p *parts) services() admin.Services {
 	return admin.Services{
 		Apps: owner.NewApps(p.store), Reviews: owner.NewReviews(p.store), Grants: owner.NewGrants(p.store),
 		Confirmations: owner.NewConfirmations(p.store), Ledger: owner.NewLedger(p.store),
-		Importer: p.importer, Port: p.port, Capsules: p.capsules.shelf,
+		Importer: p.importer, Port: p.port, Capsules: p.capsules.shelf, SignIn: p.desk,
 	}
 }
 
 func (p *parts) close() {
 	p.capsules.close()
+	p.desk.Close()
 	p.fleet.Close()
 	if err := p.store.Close(); err != nil {
 		p.log.Error("the store did not close in order", "err", err)

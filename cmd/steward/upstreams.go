@@ -12,13 +12,14 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/fleet"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/remote"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
-	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/ground/secret"
 	"github.com/stewardhost/steward/internal/means/childprocess"
 	"github.com/stewardhost/steward/internal/means/egress"
 	"github.com/stewardhost/steward/internal/service/dispatch"
 	"github.com/stewardhost/steward/internal/service/importer"
+	"github.com/stewardhost/steward/internal/service/signin"
 )
 
 // upstreams gives the upstream connections the two shapes that services know them
@@ -26,33 +27,25 @@ import (
 type upstreams struct {
 	*fleet.Fleet
 	gate *egress.Gate // with the operator's exceptions
+	desk *signin.Desk
 
 	mu  sync.Mutex
 	web map[id.Adapter]way // of remote servers in use
 }
 
 // way is how a remote server is reached, for views.
-type way struct{ origin, exempt string }
+type way struct {
+	origin, exempt string
+	lent           signin.Lending
+}
 
-func newUpstreams(gate *egress.Gate, changed func(id.Adapter), opened func(context.Context, id.Adapter, importer.Listed) error) *upstreams {
-	return &upstreams{gate: gate, web: map[id.Adapter]way{}, Fleet: fleet.New(fleet.Listener{
+func newUpstreams(gate *egress.Gate, desk *signin.Desk, changed func(id.Adapter), opened func(context.Context, id.Adapter, importer.Listed) error) *upstreams {
+	return &upstreams{gate: gate, desk: desk, web: map[id.Adapter]way{}, Fleet: fleet.New(fleet.Listener{
 		Changed: changed,
 		Opened: func(ctx context.Context, adapter id.Adapter, l mcpupstream.Listing) error {
 			return opened(ctx, adapter, listedOf(l))
 		},
 	})}
-}
-
-// exceptions reads what the operator lets out beside the public addresses.
-func exceptions(words []string) (out []egress.Exception, err error) {
-	for _, w := range words {
-		e, err := egress.ParseException(w)
-		if err != nil {
-			return nil, trouble.UsageOf("steward up --help", "%s", fault.From(err).Text)
-		}
-		out = append(out, e)
-	}
-	return out, nil
 }
 
 // exempt lists the exceptions of the operator and of the entries in use.
@@ -87,13 +80,9 @@ func (f *upstreams) spec(e importer.Entry) (remote.Spec, error) {
 	if err != nil {
 		return remote.Spec{}, err
 	}
-	spec := remote.Spec{Gate: f.gate, Target: target, Header: http.Header{}}
-	if e.Exception != "" {
-		own, err := egress.ParseException(e.Exception)
-		if err != nil {
-			return remote.Spec{}, err
-		}
-		spec.Gate = f.gate.With(own)
+	spec := remote.Spec{Target: target, Header: http.Header{}}
+	if spec.Gate, err = f.gate.Also(e.Exception); err != nil {
+		return remote.Spec{}, err
 	}
 	for name, value := range e.Headers {
 		spec.Header.Set(name, value)
@@ -102,9 +91,9 @@ func (f *upstreams) spec(e importer.Entry) (remote.Spec, error) {
 }
 
 // Use makes an entry known under an adapter's id.
-func (f *upstreams) Use(adapter id.Adapter, e importer.Entry) error {
+func (f *upstreams) Use(adapter id.Adapter, owner id.Owner, e importer.Entry) error {
 	if e.Remote() {
-		return f.useRemote(adapter, e)
+		return f.useRemote(adapter, owner, e)
 	}
 	env := childprocess.BaseEnv()
 	for name, value := range e.Env {
@@ -117,13 +106,16 @@ func (f *upstreams) Use(adapter id.Adapter, e importer.Entry) error {
 	return nil
 }
 
-func (f *upstreams) useRemote(adapter id.Adapter, e importer.Entry) error {
+func (f *upstreams) useRemote(adapter id.Adapter, owner id.Owner, e importer.Entry) error {
 	spec, err := f.spec(e)
 	if err != nil {
 		return err
 	}
+	lent := f.desk.Lend(owner, e.Name, e.URL, e.Exception)
+	spec.Authorize, spec.NeedsOwner = lent.Token, lent.NeedsOwner
+	spec.Refused = func(sent secret.Secret, _ string) { lent.Refused(sent) }
 	f.mu.Lock()
-	f.web[adapter] = way{spec.Target.Origin(), strings.Join(spec.Gate.ExceptionsFor(spec.Target), " ")}
+	f.web[adapter] = way{spec.Target.Origin(), strings.Join(spec.Gate.ExceptionsFor(spec.Target), " "), lent}
 	f.mu.Unlock()
 	f.Fleet.Use(adapter, func() *mcpupstream.Client {
 		return mcpupstream.NewRemote(e.Name, spec, mcpupstream.Options{Version: version})
@@ -168,9 +160,16 @@ func (f *upstreams) Connection(adapter id.Adapter) (view.Connection, bool) {
 	}
 	s := client.Status()
 	f.mu.Lock()
-	w := f.web[adapter]
+	w, far := f.web[adapter]
 	f.mu.Unlock()
-	return view.Connection{State: string(s.State), Reason: s.Reason, PID: s.PID, Restarts: s.Restarts, Origin: w.origin, Exempt: w.exempt}, true
+	out := view.Connection{State: string(s.State), Reason: s.Reason, PID: s.PID, Restarts: s.Restarts, Origin: w.origin, Exempt: w.exempt}
+	if far {
+		at := w.lent.Standing()
+		if out.Issuer = at.Issuer; at.NeedsOwner {
+			out.State, out.Reason = string(mcpupstream.Failed), fault.From(w.lent.NeedsOwner()).Text
+		}
+	}
+	return out, true
 }
 
 func (f *upstreams) executor(adapter id.Adapter) (dispatch.Executor, bool) {

@@ -55,8 +55,8 @@ type upstream struct {
 
 func (u *upstream) Reach(context.Context, importer.Entry) error { return nil }
 
-func (u *upstream) Use(id.Adapter, importer.Entry) error { return nil }
-func (u *upstream) Drop(id.Adapter)                      {}
+func (u *upstream) Use(id.Adapter, id.Owner, importer.Entry) error { return nil }
+func (u *upstream) Drop(id.Adapter)                                {}
 
 func (u *upstream) Connection(id.Adapter) (view.Connection, bool) {
 	u.mu.Lock()

@@ -33,6 +33,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stewardhost/steward/internal/domain/pool/credential"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -243,7 +244,10 @@ func reasonOf(f *fault.Fault) string {
 	if errors.As(f, &c) {
 		return strings.TrimSuffix(f.Text+": "+c.words(), ": ")
 	}
-	return f.Text + ": " + f.Unwrap().Error()
+	if cause := f.Unwrap(); cause != nil {
+		return f.Text + ": " + cause.Error()
+	}
+	return f.Text
 }
 
 // Open makes sure that there is a session. Callers share one start, which goes
@@ -372,6 +376,9 @@ func abandon(s conversation, err error) *fault.Fault {
 		return notRunning(s)
 	}
 	s.End("the start failed")
+	if f := fault.From(err); f.Details["reason"] == credential.NeedsOwner {
+		return f // whoever asks may know what the owner has to do
+	}
 	return fault.New(fault.Unavailable, "the upstream cannot be used").Because(confide(strings.TrimSuffix(plain(err).Error()+"; "+lastWords(s), "; ")))
 }
 

@@ -37,7 +37,7 @@ var scans = map[string]string{
 // Every statement of the store's packages is planned on the finished schema, so
 // that a look-up costs the same in a journal of any length.
 func TestNoStatementScans(t *testing.T) {
-	texts := statements(t, "ledger", "tally", "record", "rights", "journal", "holdings", "witness", "retention")
+	texts := statements(t, "wallet", "ledger", "tally", "record", "rights", "journal", "holdings", "witness", "retention")
 	if len(texts) < 60 {
 		t.Fatalf("only %d statements were found", len(texts))
 	}

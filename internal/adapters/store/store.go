@@ -32,6 +32,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
 	"github.com/stewardhost/steward/internal/adapters/store/retention"
+	"github.com/stewardhost/steward/internal/adapters/store/wallet"
 	"github.com/stewardhost/steward/internal/adapters/store/witness"
 	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -85,6 +86,7 @@ type Store struct {
 	*holdings.Holdings
 	*journal.Journal
 	*witness.Witness
+	*wallet.Wallet
 	*retention.Retention
 	ledger *ledger.Ledger
 	dir    string
@@ -112,7 +114,7 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	memory := record.NewMemory(v)
-	return &Store{holdings.New(l, memory, v), journal.New(l, memory, opt.Ceiling), witness.New(l, memory), retention.New(l, memory), l, dir}, nil
+	return &Store{holdings.New(l, memory, v), journal.New(l, memory, opt.Ceiling), witness.New(l, memory), wallet.New(l, v), retention.New(l, memory), l, dir}, nil
 }
 
 // openVault makes the root key for a folder that has no node yet, and wants the

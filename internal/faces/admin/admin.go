@@ -32,6 +32,7 @@ import (
 	"github.com/stewardhost/steward/internal/service/dispatch"
 	"github.com/stewardhost/steward/internal/service/importer"
 	"github.com/stewardhost/steward/internal/service/owner"
+	"github.com/stewardhost/steward/internal/service/signin"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
@@ -65,6 +66,7 @@ type Services struct {
 	Importer      *importer.Importer
 	Port          *dispatch.Port
 	Capsules      *capsulehost.Shelf
+	SignIn        *signin.Desk
 }
 
 // Door answers the methods of the table.
@@ -112,6 +114,8 @@ func New(host Host, services Services, log *slog.Logger) *Door {
 	on(d, adminwire.CapsulesInstall, d.capsulesInstall)
 	on(d, adminwire.CapsulesLogs, d.capsulesLogs)
 	on(d, adminwire.CapsulesRemove, d.capsulesRemove)
+	on(d, adminwire.ResourcesAuthorize, d.resourcesAuthorize)
+	on(d, adminwire.ResourcesAuthorized, d.resourcesAuthorized)
 	return d
 }
 

@@ -37,7 +37,7 @@ func (d *Door) resourceOf(r view.Resource) adminwire.Resource {
 			Server: a.Server, Protocol: a.Protocol, ListedAt: a.ListedAt}
 		if now, ok := d.Importer.Connection(a.ID); ok {
 			out.Upstream.Connection, out.Upstream.PID, out.Upstream.Restarts = now.State, now.PID, now.Restarts
-			out.Upstream.Origin, out.Upstream.Exception = now.Origin, now.Exempt
+			out.Upstream.Origin, out.Upstream.Exception, out.Upstream.Issuer = now.Origin, now.Exempt, now.Issuer
 			out.Upstream.Trouble = resource.Visible(now.Reason)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 func (d *Door) importPlan(ctx context.Context, req adminwire.Import) (adminwire.Plan, error) {
 	var out adminwire.Plan
 	failed, err := d.eachServer(req, func(e importer.Entry) error {
-		proposals, err := d.Importer.Plan(ctx, e)
+		proposals, err := d.Importer.Plan(ctx, d.host.Owner, e)
 		out.Tools = append(out.Tools, each(proposals, plannedOf)...)
 		return err
 	})
@@ -141,7 +141,14 @@ func (d *Door) importRemove(ctx context.Context, req adminwire.ServerRef) (admin
 	if err != nil {
 		return adminwire.Empty{}, err
 	}
-	return adminwire.Empty{}, d.Importer.Remove(ctx, d.host.Owner, adapter)
+	e, found, err := d.named(ctx, req.Server)
+	if err == nil {
+		err = d.Importer.Remove(ctx, d.host.Owner, adapter)
+	}
+	if err == nil && found && d.SignIn != nil {
+		d.SignIn.Forget(d.host.Owner, e.Name)
+	}
+	return adminwire.Empty{}, err
 }
 
 // entry finds the upstream entry that a resource was imported from.

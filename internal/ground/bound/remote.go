@@ -12,9 +12,13 @@ var (
 	RemoteIdle        = Row{"remote_idle_s", 60, Seconds, fault.Unavailable, "pool page 7: a session that was idle is asked for before the mark", "adapters/mcpupstream/remote"}
 	RemoteLate        = Row{"remote_late_answers", 32, Count, fault.Unavailable, "ours: connections kept for answers that nobody waits for", "adapters/mcpupstream/remote"}
 	EntryHeaderBytes  = Row{"entry_header_bytes", 8 << 10, Bytes, fault.TooLarge, "ours: half of what servers take as headers", "service/importer"}
+	CredentialBytes   = Row{"credential_bytes", 64 << 10, Bytes, fault.TooLarge, "ours: tokens of others, with room", "domain/pool/credential"}
+	IssuerBytes       = Row{"issuer_document_bytes", 64 << 10, Bytes, fault.UpstreamFailed, "ours: larger than any metadata seen", "adapters/issuer"}
+	SignIn            = Row{"sign_in_s", 5 * 60, Seconds, fault.Unavailable, "ours: as long as a person needs to sign in", "service/signin"}
+	SignIns           = Row{"sign_ins", 8, Count, fault.RateLimited, "ours: more than an owner does at once", "service/signin"}
 	SessionName       = Row{"remote_session_name_bytes", 1 << 10, Bytes, fault.UpstreamFailed, "ours: longer than any token seen", "adapters/mcpupstream/remote"}
 )
 
 var remoteRows = []Row{
-	EgressURLBytes, EgressHeaderBytes, EgressAddresses, EgressResolve, EgressConnect, RemoteIdle, RemoteLate, EntryHeaderBytes, SessionName,
+	EgressURLBytes, EgressHeaderBytes, EgressAddresses, EgressResolve, EgressConnect, RemoteIdle, RemoteLate, EntryHeaderBytes, CredentialBytes, IssuerBytes, SignIn, SignIns, SessionName,
 }

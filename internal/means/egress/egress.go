@@ -63,6 +63,18 @@ func New(opt Options) *Gate {
 	return &Gate{slices.Clone(opt.Exceptions), opt.Resolver, opt.Roots, ssrf.New(ssrf.WithAnyPort())}
 }
 
+// Also is a gate with one more exception, as it is written; none for no text.
+func (g *Gate) Also(text string) (*Gate, error) {
+	if text == "" {
+		return g, nil
+	}
+	e, err := ParseException(text)
+	if err != nil {
+		return nil, err
+	}
+	return g.With(e), nil
+}
+
 // With is a gate with one more exception.
 func (g *Gate) With(e Exception) *Gate {
 	more := *g

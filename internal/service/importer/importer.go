@@ -46,7 +46,7 @@ type Listed struct {
 // Fleet is the set of upstream connections, one for each entry in use.
 type Fleet interface {
 	// Use makes an entry known; its process starts when it is first needed.
-	Use(adapter id.Adapter, e Entry) error
+	Use(adapter id.Adapter, owner id.Owner, e Entry) error
 	// Reach says whether the host may reach an entry's server, before anything is
 	// sent to it; the fault proposes an exception where one would let it out.
 	Reach(ctx context.Context, e Entry) error
@@ -93,7 +93,7 @@ func (im *Importer) Start(ctx context.Context) error {
 		}
 		e, err := decodeEntry(a.Configuration)
 		if err == nil {
-			err = im.fleet.Use(a.ID, e)
+			err = im.fleet.Use(a.ID, a.Owner, e)
 		}
 		if err != nil {
 			im.log.Error("an entry cannot be used", "adapter", a.ID.String(), "err", err)
@@ -103,8 +103,8 @@ func (im *Importer) Start(ctx context.Context) error {
 }
 
 // Plan lists an entry and proposes, and changes nothing.
-func (im *Importer) Plan(ctx context.Context, e Entry) ([]Proposal, error) {
-	_, proposals, err := im.probe(ctx, id.New[id.Adapter](), e, true)
+func (im *Importer) Plan(ctx context.Context, owner id.Owner, e Entry) ([]Proposal, error) {
+	_, proposals, err := im.probe(ctx, id.New[id.Adapter](), owner, e, true)
 	return proposals, err
 }
 
@@ -131,7 +131,7 @@ func (im *Importer) Add(ctx context.Context, owner id.Owner, e Entry) (view.List
 // may be large.
 func (im *Importer) stage(ctx context.Context, owner id.Owner, e Entry) (id.Resource, id.Adapter, error) {
 	adapter := id.New[id.Adapter]()
-	listed, proposals, err := im.probe(ctx, adapter, e, false)
+	listed, proposals, err := im.probe(ctx, adapter, owner, e, false)
 	if err != nil {
 		im.fleet.Drop(adapter)
 		return id.Resource{}, adapter, err
@@ -214,6 +214,31 @@ func (im *Importer) Connection(adapter id.Adapter) (view.Connection, bool) {
 	return im.fleet.Connection(adapter)
 }
 
+// Reopen ends an entry's connection, which may be one that was refused, and lists its
+// server on a new one.
+func (im *Importer) Reopen(ctx context.Context, owner id.Owner, name string) error {
+	rows, err := im.store.Adapters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range rows {
+		if a.Owner != owner || a.Name != name || a.State != view.Enabled {
+			continue
+		}
+		e, err := decodeEntry(a.Configuration)
+		if err != nil {
+			return err
+		}
+		im.fleet.Drop(a.ID)
+		if err := im.fleet.Use(a.ID, owner, e); err != nil {
+			return err
+		}
+		_, err = im.Refresh(ctx, owner, a.ID)
+		return err
+	}
+	return fault.New(fault.NotFound, "there is no such entry")
+}
+
 // Remove takes an entry and its resource out of the pool for good.
 func (im *Importer) Remove(ctx context.Context, owner id.Owner, adapter id.Adapter) error {
 	if err := im.store.SetAdapterState(ctx, owner, adapter, view.Removed); err != nil {
@@ -223,14 +248,14 @@ func (im *Importer) Remove(ctx context.Context, owner id.Owner, adapter id.Adapt
 	return nil
 }
 
-func (im *Importer) probe(ctx context.Context, adapter id.Adapter, e Entry, dropAfter bool) (Listed, []Proposal, error) {
+func (im *Importer) probe(ctx context.Context, adapter id.Adapter, owner id.Owner, e Entry, dropAfter bool) (Listed, []Proposal, error) {
 	if err := e.Check(); err != nil {
 		return Listed{}, nil, err
 	}
 	if err := im.fleet.Reach(ctx, e); err != nil {
 		return Listed{}, nil, err
 	}
-	if err := im.fleet.Use(adapter, e); err != nil {
+	if err := im.fleet.Use(adapter, owner, e); err != nil {
 		return Listed{}, nil, err
 	}
 	if dropAfter {

@@ -31,7 +31,10 @@ type upstream struct {
 	used  map[id.Adapter]bool
 }
 
-func (u *upstream) Use(a id.Adapter, _ importer.Entry) error    { u.used[a] = true; return nil }
+func (u *upstream) Use(a id.Adapter, _ id.Owner, _ importer.Entry) error {
+	u.used[a] = true
+	return nil
+}
 func (u *upstream) Reach(context.Context, importer.Entry) error { return u.away }
 func (u *upstream) Drop(a id.Adapter)                           { delete(u.used, a) }
 func (u *upstream) Connection(a id.Adapter) (view.Connection, bool) {
@@ -262,7 +265,7 @@ func TestAnEntryIsThereWholeOrNotAtAll(t *testing.T) {
 
 func TestPlanStoresNothing(t *testing.T) {
 	s, u := &shelf{}, list(`{"name":"x","inputSchema":{"type":"object","properties":{"t":{"type":"string"}}}}`)
-	got, err := importer.New(s, u, slog.New(slog.DiscardHandler)).Plan(t.Context(), entry)
+	got, err := importer.New(s, u, slog.New(slog.DiscardHandler)).Plan(t.Context(), id.New[id.Owner](), entry)
 	if err != nil || len(got) != 1 || got[0].Outcome != narrowing.Narrowed || len(got[0].Decisions) == 0 {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -80,6 +80,7 @@ func Rows() []Row {
 		JournalDenied.row(), JournalVerify.row(), CallMethod.row(), ImportPlan.row(), ImportAdd.row(), ImportRefresh.row(),
 		ImportExport.row(), ImportRemove.row(),
 		CapsulesList.row(), CapsulesInstall.row(), CapsulesLogs.row(), CapsulesRemove.row(),
+		ResourcesAuthorize.row(), ResourcesAuthorized.row(),
 	}
 }
 

@@ -101,6 +101,7 @@ type Upstream struct {
 
 	// Of a remote server; Exception is not conforming (threats, A39).
 	Origin    string `json:"origin,omitzero"`
+	Issuer    string `json:"issuer,omitzero"`    // of the credential that steward has there
 	Exception string `json:"exception,omitzero"` // an origin and a network, joined by =
 }
 

@@ -34,17 +34,20 @@ func (s *Session) Handshake(ctx context.Context, ownVersion string) (err error) 
 	case o.status == 0:
 		return o.Fault("server/discover")
 	}
-	if f := refusedEntry(o); f != nil {
-		return f
+	if err := s.refusedEntry(o); err != nil {
+		return err
 	}
 	s.meta, s.protocol = nil, ""
 	return s.initialize(ctx)
 }
 
 // refusedEntry is the fault of an answer that would be the same in any era.
-func refusedEntry(o outcome) *fault.Fault {
+func (s *Session) refusedEntry(o outcome) error {
 	switch o.status {
 	case http.StatusUnauthorized:
+		if s.spec.NeedsOwner != nil {
+			return s.spec.NeedsOwner()
+		}
 		return fault.New(fault.UpstreamFailed, "the server wants to be authorized")
 	case http.StatusForbidden, http.StatusTooManyRequests:
 		return o.Fault("the server")
@@ -62,8 +65,8 @@ func (s *Session) initialize(ctx context.Context) error {
 	switch {
 	case o.unsent:
 		return o.refusal
-	case refusedEntry(o) != nil:
-		return refusedEntry(o)
+	case s.refusedEntry(o) != nil:
+		return s.refusedEntry(o)
 	case left:
 		return fault.New(fault.UpstreamFailed, "initialize: the server has left that era and knows no other that this host does")
 	case err != nil:

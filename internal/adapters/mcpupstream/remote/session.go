@@ -40,6 +40,9 @@ type Spec struct {
 	// Authorize gives the credential of a request, or none. It is asked before a
 	// byte goes out and may take as long as ctx does. May be nil.
 	Authorize func(ctx context.Context) (secret.Secret, error)
+	// NeedsOwner is the fault of a server that wants a credential and has none of
+	// ours. May be nil.
+	NeedsOwner func() error
 	// Refused is told that the server did not take a request's credential, and the
 	// challenge that came with that. May be nil.
 	Refused func(sent secret.Secret, challenge string)

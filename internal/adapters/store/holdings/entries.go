@@ -34,6 +34,8 @@ const (
 	removeAssignments = "UPDATE assignments SET ended_at = $3 WHERE owner = $1 AND resource = $2 AND ended_at = 0"
 	denyQuestionsOn   = "UPDATE confirmations SET state = 'denied', decided_at = $3 WHERE owner = $1 AND resource = $2 AND state = 'open'"
 
+	removeCredential = "DELETE FROM credentials WHERE owner = $1 AND name = $2"
+
 	moveEntry   = "UPDATE adapters SET state = $3 WHERE owner = $1 AND adapter = $2"
 	listedEntry = "UPDATE adapters SET server = $3, protocol = $4, listed_at = $5 WHERE owner = $1 AND adapter = $2"
 )
@@ -133,6 +135,9 @@ func (h *Holdings) SetAdapterState(ctx context.Context, owner id.Owner, which id
 		}
 		if state == view.Removed {
 			if err := removeResource(tx, owner, a.Resource); err != nil {
+				return false, err
+			}
+			if _, err := tx.Exec(removeCredential, owner.String(), a.Name); err != nil {
 				return false, err
 			}
 		}

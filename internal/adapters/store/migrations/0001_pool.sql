@@ -86,6 +86,17 @@ CREATE TABLE adapters (
 );
 CREATE UNIQUE INDEX adapters_by_name ON adapters (owner, name) WHERE state <> 'removed';
 
+-- Steward's own credentials at the servers of entries, by the name of the entry: an
+-- owner signs in before a server can be listed. Sealed for their issuer.
+CREATE TABLE credentials (
+  owner TEXT NOT NULL,
+  name TEXT NOT NULL,
+  issuer TEXT NOT NULL,
+  sealed BYTEA NOT NULL,
+  changed_at BIGINT NOT NULL,
+  PRIMARY KEY (owner, name)
+);
+
 -- A resource's number is a part of how its calls of the last minute are found.
 CREATE TABLE resources (
   owner TEXT NOT NULL,

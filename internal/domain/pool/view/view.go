@@ -75,6 +75,7 @@ type Connection struct {
 	Reason   string
 	PID      int    // zero unless ready, and of a remote server
 	Origin   string // of a remote server: scheme, host and port; else empty
+	Issuer   string // of steward's own credential there, else empty
 	Exempt   string // the exception to the egress policy that lets it out, else empty
 	Restarts int
 }

@@ -48,7 +48,7 @@ func (d verbs) resources() *cobra.Command {
 			}
 		})
 	}
-	return d.Noun("resources", "see what is in the pool", list, d.Complete(look, desk.Resource, desk.Method))
+	return d.Noun("resources", "see what is in the pool", list, d.Complete(look, desk.Resource, desk.Method), d.Complete(d.authorize(), desk.Resource))
 }
 
 func (d verbs) showMethod(r adminwire.Review, name string) error {

@@ -221,6 +221,8 @@ type document struct {
 
 	PerMinute *int64 `toml:"resource_per_minute"`
 	AtOnce    *int64 `toml:"resource_at_once"`
+
+	Exceptions *string `toml:"egress_exceptions"`
 }
 
 func parse(path string, raw []byte) (map[string]filed, error) {
@@ -242,7 +244,7 @@ func parse(path string, raw []byte) (map[string]filed, error) {
 	}
 	out := map[string]filed{}
 	put := func(key, text string) { out[key] = filed{text, lineOf(string(raw), key)} }
-	for key, text := range map[string]*string{Listen: doc.Listen, Metrics: doc.Metrics} {
+	for key, text := range map[string]*string{Listen: doc.Listen, Metrics: doc.Metrics, Exceptions: doc.Exceptions} {
 		if text != nil {
 			put(key, *text)
 		}

@@ -73,6 +73,9 @@ func Resource(w io.Writer, r adminwire.Resource) {
 		if u.Origin != "" {
 			t.Row("origin", u.Origin)
 		}
+		if u.Issuer != "" {
+			t.Row("authorized by", u.Issuer)
+		}
 		if u.Exception != "" {
 			t.Row("exception", u.Exception+", which is not public: not conforming, and your own word")
 		}

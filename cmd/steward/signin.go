@@ -1,0 +1,26 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/stewardhost/steward/internal/adapters/issuer"
+	"github.com/stewardhost/steward/internal/adapters/issuer/browser"
+	"github.com/stewardhost/steward/internal/adapters/store"
+	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/means/egress"
+	"github.com/stewardhost/steward/internal/service/signin"
+)
+
+func newDesk(s *store.Store, gate *egress.Gate, log *slog.Logger) *signin.Desk {
+	return signin.New(signin.Ports{
+		Store: s,
+		Issuers: func(exception string) (signin.Issuers, error) {
+			way, err := gate.Also(exception)
+			return issuer.New(way, issuer.Options{Version: version}), err
+		},
+		Listen: func(ctx context.Context) (signin.Browser, error) { return browser.Open(context.WithoutCancel(ctx)) },
+		Fix:    func(name string) string { return "steward resources authorize " + paper.Word(name) },
+		Log:    log,
+	})
+}

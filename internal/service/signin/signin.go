@@ -1,0 +1,226 @@
+// Package signin has the owner let steward into remote servers that others guard,
+// and keeps steward let in: it begins the owner's sign-in with a link, keeps the
+// credential that comes of it, and renews that ahead of its end (pool page,
+// section 7; field faults, F).
+//
+// A credential is for one entry at one address and from one issuer. Only Begin, which
+// an owner asks for, makes another; nothing that a server says changes it (threats,
+// A53). No flow runs inside a call: a call has a credential, or needs the owner.
+//
+// One lock guards the flows, and one for each entry its credential. Flows belong to
+// the Desk and end with Close. A Desk is safe for concurrent use.
+package signin
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/pool/credential"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/ground/secret"
+)
+
+// Issuers are the authorization servers of others.
+type Issuers interface {
+	Discover(ctx context.Context, address string) (credential.Server, error)
+	Register(ctx context.Context, s credential.Server, redirect string) (credential.Registration, error)
+	Known(s credential.Server, client string, proof secret.Secret) credential.Registration
+	Request(s credential.Server, r credential.Registration, redirect, state, challenge string) (string, error)
+	Exchange(ctx context.Context, s credential.Server, r credential.Registration, code, verifier, redirect string, now time.Time) (credential.Token, error)
+	Refresh(ctx context.Context, k credential.Credential, now time.Time) (credential.Token, error)
+	// Dead reports whether an error says that a grant is of no use any more.
+	Dead(err error) bool
+}
+
+// Browser waits for the owner's browser to come back.
+type Browser interface {
+	Redirect() string
+	Answer() <-chan credential.Callback
+	Close()
+}
+
+// Store keeps credentials, sealed, by owner and name of the entry.
+type Store interface {
+	Credential(ctx context.Context, owner id.Owner, name string) (credential.Credential, bool, error)
+	PutCredential(ctx context.Context, owner id.Owner, name string, c credential.Credential) error
+}
+
+// Ports are what a Desk needs; all are required.
+type Ports struct {
+	Store   Store
+	Issuers func(exception string) (Issuers, error) // that may reach what an entry may
+	Listen  func(ctx context.Context) (Browser, error)
+	Fix     func(name string) string // the command by which an owner signs in
+	Log     *slog.Logger
+}
+
+// Desk keeps flows and credentials.
+type Desk struct {
+	Ports
+	now  func() time.Time
+	life context.Context
+	end  context.CancelFunc
+	work sync.WaitGroup
+
+	mu       sync.Mutex
+	flows    map[flowKey]*flow // the newest of each entry
+	accounts map[flowKey]*Account
+}
+
+type flowKey struct {
+	owner id.Owner
+	name  string
+}
+
+// flow is one sign-in under way.
+type flow struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // written before done is closed
+}
+
+// New returns a desk.
+func New(p Ports) *Desk {
+	d := &Desk{Ports: p, now: time.Now, flows: map[flowKey]*flow{}, accounts: map[flowKey]*Account{}}
+	d.life, d.end = context.WithCancel(context.Background())
+	return d
+}
+
+// Close ends every flow and waits for them.
+func (d *Desk) Close() {
+	d.end()
+	d.work.Wait()
+}
+
+// Ask says where an owner wants to sign in, and as which client, if not one that
+// steward becomes by itself.
+type Ask struct {
+	Owner                id.Owner
+	Name, URL, Exception string
+	Client               string
+	Secret               secret.Secret
+	Scopes               []string // beside those that the server names
+}
+
+// Link is where an owner signs in. Former is the issuer of the credential that is
+// there, where another guards the server now.
+type Link struct {
+	URL, Issuer, Former string
+	Scopes              []string
+	Until               time.Time
+}
+
+// Begin finds out who guards an address and gives the link at which the owner says
+// yes. A flow of the same entry that is under way ends. Faults: those of Issuers.
+func (d *Desk) Begin(ctx context.Context, a Ask) (Link, error) {
+	issuers, err := d.Issuers(a.Exception)
+	if err != nil {
+		return Link{}, err
+	}
+	server, err := issuers.Discover(ctx, a.URL)
+	if err != nil {
+		return Link{}, err
+	}
+	server.Scopes = credential.Union(server.Scopes, a.Scopes)
+	before, found, err := d.Store.Credential(ctx, a.Owner, a.Name)
+	if err != nil {
+		return Link{}, err
+	}
+	browser, err := d.Listen(ctx)
+	if err != nil {
+		return Link{}, err
+	}
+	var client credential.Registration
+	if a.Client != "" {
+		client = issuers.Known(server, a.Client, a.Secret)
+	} else if client, err = issuers.Register(ctx, server, browser.Redirect()); err != nil {
+		browser.Close()
+		return Link{}, err
+	}
+	state, verifier := rand.Text(), rand.Text()+rand.Text()
+	sum := sha256.Sum256([]byte(verifier))
+	link := Link{Issuer: server.Issuer, Scopes: server.Scopes, Until: d.now().Add(bound.SignIn.Duration())}
+	link.URL, err = issuers.Request(server, client, browser.Redirect(), state, base64.RawURLEncoding.EncodeToString(sum[:]))
+	if err != nil {
+		browser.Close()
+		return Link{}, err
+	}
+	if found && before.URL == a.URL && !before.Server.Stands(server) {
+		link.Former = before.Server.Issuer
+	}
+	return link, d.run(a, func(ctx context.Context) error {
+		defer browser.Close()
+		var back credential.Callback
+		select {
+		case back = <-browser.Answer():
+		case <-ctx.Done():
+			return fault.New(fault.Unavailable, "nobody signed in in time")
+		}
+		code, err := server.Code(back, state)
+		if err != nil {
+			return err
+		}
+		token, err := issuers.Exchange(ctx, server, client, code, verifier, browser.Redirect(), d.now())
+		if err != nil {
+			return err
+		}
+		c := credential.Credential{URL: a.URL, Server: server, Registration: client, Token: token}
+		return d.account(a.Owner, a.Name).put(ctx, c)
+	}, browser)
+}
+
+// run makes a flow the newest of its entry and lets it go on by itself.
+func (d *Desk) run(a Ask, work func(context.Context) error, browser Browser) error {
+	key := flowKey{a.Owner, a.Name}
+	ctx, cancel := context.WithTimeout(d.life, bound.SignIn.Duration())
+	f := &flow{cancel: cancel, done: make(chan struct{})}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	old := d.flows[key]
+	if old == nil && bound.SignIns.Check(len(d.flows)+1) != nil || d.life.Err() != nil {
+		cancel()
+		browser.Close()
+		return bound.SignIns.Exceeded()
+	}
+	if old != nil {
+		old.cancel()
+	}
+	d.flows[key] = f
+	d.work.Go(func() {
+		defer cancel()
+		if f.err = work(ctx); f.err != nil {
+			d.Log.Warn("an owner's sign-in failed", "name", a.Name, "err", f.err)
+		}
+		close(f.done)
+	})
+	return nil
+}
+
+// Wait returns when the newest flow of an entry has ended, with its fault.
+func (d *Desk) Wait(ctx context.Context, owner id.Owner, name string) error {
+	key := flowKey{owner, name}
+	d.mu.Lock()
+	f := d.flows[key]
+	d.mu.Unlock()
+	if f == nil {
+		return fault.New(fault.NotFound, "no sign-in is under way for it")
+	}
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		return fault.New(fault.Unavailable, "nobody has signed in yet").Because(ctx.Err())
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.flows[key] == f {
+		delete(d.flows, key)
+	}
+	return f.err
+}
