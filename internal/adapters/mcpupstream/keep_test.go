@@ -3,6 +3,7 @@ package mcpupstream
 import (
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,10 +20,10 @@ import (
 func TestAnUpstreamIsKeptOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var began []time.Time
-		up := false
+		var up atomic.Bool
 		r := onPipes(t, script{initialize: func(u *upstream, m request) int {
 			began = append(began, time.Now())
-			if up {
+			if up.Load() {
 				return u.result(m, greetingJSON)
 			}
 			return 4
@@ -34,6 +35,7 @@ func TestAnUpstreamIsKeptOpen(t *testing.T) {
 		}
 		r.Open(t.Context())
 		<-time.After(25 * time.Minute)
+		synctest.Wait()
 		var pauses []time.Duration
 		for i, at := range began[1:] {
 			pauses = append(pauses, at.Sub(began[i]))
@@ -47,8 +49,9 @@ func TestAnUpstreamIsKeptOpen(t *testing.T) {
 			t.Errorf("while it is down: %+v", got)
 		}
 
-		up = true
+		up.Store(true)
 		<-time.After(bound.RelistEvery.Duration())
+		synctest.Wait()
 		if !r.Ready() {
 			t.Fatal("it did not come back by itself")
 		}
