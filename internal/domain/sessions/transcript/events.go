@@ -100,7 +100,9 @@ func spoken(r Record, text string, first spokenData) ([]Event, error) {
 			d = first
 		}
 		d.Turn = r.Turn
-		d.Text, text = Cut(text, bound.TurnDeltaBytes.Int())
+		// What carries the manifest is shorter, so that it fits a page.
+		room := bound.ReplayBytes.Int() - 2*eventEnvelope - len(d.Manifest)
+		d.Text, text = Cut(text, min(bound.TurnDeltaBytes.Int(), room))
 		d.More = text != ""
 		e, err := one(r, d, nil)
 		if err != nil {

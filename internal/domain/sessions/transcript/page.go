@@ -23,8 +23,9 @@ func NewPage(after Place, limit int, manifests bool) *Page {
 // place may have further parts.
 func (p *Page) From() int64 { return max(0, p.after.Seq-1) }
 
-// eventEnvelope is the most that an event takes beside its data.
-const eventEnvelope = 160
+// eventEnvelope is the most that an event takes beside its data, and about what
+// its data takes beside text and manifest.
+const eventEnvelope = 256
 
 // Add takes the next record, and reports whether the page is full.
 func (p *Page) Add(r Record) (full bool, err error) {
