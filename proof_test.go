@@ -77,4 +77,4 @@ func sources(t *testing.T) []*source {
 }
 
 // allProofs is the whole table.
-func allProofs() []proven { return slices.Concat(proofs, busProofs) }
+func allProofs() []proven { return slices.Concat(proofs, busProofs, sessionProofs) }

@@ -36,7 +36,7 @@ var proofs = []proven{
 	{"R7", "damage is named and never silently wrong", at(crashT, "TestAFlippedBitIsNoticed", crashT, "TestDamageIsNamed", crashT, "TestADamagedLogIsNamed", storeT, "TestALostLastCommitIsNoticed", storeT, "TestEveryColumnOfARightIsPinned", crashT, "TestFilesOfOthersAreRefused", crashT, "TestAFileThatIsTakenAwayEndsTheHost"), ""},
 	{"R8, A22", "a hundred sends of one tx have one effect", at(crashT, "TestOneTxManyTimesAtOnceHasOneEffect"), ""},
 	{"R9", "no jump of a clock and no pause makes anybody lie", at(storeT, "TestTheClockNeverGoesBehindWhatIsStored", storeT, "TestTheStoreIsTheModel", crashT, "TestAPauseOverTheDeadlineMakesNobodyLie"), ""},
-	{"R17", "parsers under fuzzing", at(strictjsonT, "FuzzParse"), "every target runs in make fuzz, which finds them by name"},
+	{"R17", "parsers under fuzzing", at(strictjsonT, "FuzzParse", socketT, "FuzzRecord"), "every target runs in make fuzz, which finds them by name"},
 	{"R19", "the store is a simple model, step by step", at(storeT, "TestTheStoreIsTheModel", sqldbT, "TestBatchesEqualTheModel"), ""},
 	{"R20", "journal and rights are linearizable", at(linearT, "TestJournalIsLinearizable", linearT, "TestRightsAreLinearizable"), "a module of its own: make linear"},
 	{"R22", "no guard of the table can go unnoticed", nil, "a program, not a test: test/mutants, by make gate"},
@@ -73,10 +73,10 @@ var proofs = []proven{
 	{"A55, A58", "lists are private, and a cached one opens nothing", at(mcpdoorT, "TestFromGrantToDisconnection", mcpdoorT, "TestGuessedNamesReachNobody", doorT, "TestClientsSeeWhatTheyMayCall"), "no caching proxy stands between"},
 	{"A56", "header and body say the same", at(doorT, "TestAHeaderHasOneValue", doorT, "TestTheDoorAnswersLikeTheSDK"), ""},
 	{"FF78", "every refusal names a command, which is run and helps", at(liveT, "TestWhatIsToldToDoNextHelps", liveT, "TestWhatTheDoctorSaysHelps", settingsT, "TestWhatIsWrongIsRefusedAndMended"), "the console is not built"},
-	{"I12", "text that does not fit the budget is refused before it is accepted", at(turnsT, "TestTurnsEnd"), ""},
-	{"I22, FF104, FF106", "a call runs once, and its outcome comes by the connection that there is now", at(lendingT, "TestALostConnectionRunsNothingAgain", lendingT, "TestAKilledApplicationIsSettledByItsSuccessor"), ""},
-	{"I27", "records come before effects, and results before the model", at(turnsT, "TestRecordsComeBeforeEffects", lendingT, "TestADaemonKilledAtEveryPointTellsTheTruthAfterwards"), ""},
-	{"FP11, FP12", "killed around an executor's result", at(lendingT, "TestADaemonKilledAtEveryPointTellsTheTruthAfterwards"), "by kill; error and hang: not tried"},
+	{"I12", "the manifest and the text fit their budget; what does not is refused before it is accepted", at(socketT, "TestTheManifestIsBounded", sessionsT, "TestTranscripts", turnsT, "TestTurnsEnd"), ""},
+	{"I22, FF104, FF106", "a call runs once, and its outcome comes by the connection that there is now", at(callbackT, "TestCallsAreTheirModel", sessionsT, "TestTranscripts", lendingT, "TestALostConnectionRunsNothingAgain", lendingT, "TestAKilledApplicationIsSettledByItsSuccessor"), ""},
+	{"I27", "records come before effects, and results before the model", at(turnsT, "TestRecordsComeBeforeEffects", sessionsT, "TestTranscripts", lendingT, "TestADaemonKilledAtEveryPointTellsTheTruthAfterwards"), ""},
+	{"FP11, FP12", "killed around an executor's result", at(lendingT, "TestADaemonKilledAtEveryPointTellsTheTruthAfterwards", sessionsT, "TestTranscripts"), "by kill; an error and a hang of the store in transcripts"},
 	{"A65, FF109", "captures follow no link and never hold foreign bytes", at(captureT, "TestOnlyPlainFilesOfTheWorkspaceAreCaptured", captureT, "TestRacingRenamesNeverCaptureForeignBytes", captureT, "TestAFileThatChangesIsRefused"), ""},
 	{"FF96, FF100", "a confirmation shows the whole input, and outlives a restart", at(liveT, "TestWhatIsToldToDoNextHelps"), "in the terminal; the console is not built"},
 	{"FF79, A9", "hidden characters are seen", at(resourceT, "TestHiddenCharactersAreSeen", importerT, "TestModelsAreToldWhatTheOwnerSaw"), ""},
@@ -153,6 +153,15 @@ const (
 	turnsT      = "internal/service/turns"
 	lendingT    = "test/lending"
 	captureT    = "internal/adapters/workspacecapture"
+	sessionsT   = "test/sessiondoor"
+	socketT     = "internal/faces/unixsocket"
+	localT      = "internal/means/localsocket"
+	registryT   = "internal/domain/sessions/registry"
+	executorT   = "internal/domain/sessions/executor"
+	callbackT   = "internal/domain/sessions/callback"
+	controlT    = "internal/domain/sessions/control"
+	evidenceT   = "internal/domain/sessions/evidence"
+	operationT  = "internal/domain/sessions/operation"
 )
 
 // at reads its words as folders, each followed by a test in it.

@@ -44,7 +44,7 @@ func newRig(t testing.TB) *rig {
 	r := &rig{t: t, log: &memory{streams: map[string]*stream{}}, files: map[string]string{}}
 	r.service = sessions.New(sessions.Ports{Log: r.log, Names: func() []string { return r.names }, Capture: r.capture, RunTurn: r.runTurn})
 	about := unixsocket.About{Version: "v1", Workspace: "/w", StateRoot: "/s"}
-	r.server = unixsocket.New(r.service, about, slog.New(slog.DiscardHandler))
+	r.server = unixsocket.New(r.service, about, slog.Default())
 	return r
 }
 
