@@ -6,6 +6,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
+	"github.com/stewardhost/steward/internal/adapters/store/tally"
 	"github.com/stewardhost/steward/internal/domain/pool/audit"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
@@ -31,6 +32,9 @@ func (j *Journal) Restore(ctx context.Context) (int, error) {
 			})
 			n = len(list)
 			for _, row := range list {
+				if err == nil && row.State == invocation.NotDispatched {
+					err = tally.Hold(tx.Tx, row.Owner, row.Grant, row.ReservedAt)
+				}
 				if err == nil {
 					err = j.settle(tx, audit.Interrupted, authority.Restored(row, tx.Now), "")
 				}

@@ -178,12 +178,12 @@ func (m *Memory) CallStanding(tx *sqldb.Tx, c authority.Caller, t invocation.Tar
 }
 
 // presence gives who asks while the owner's count of changes is this.
-func (m *Memory) presence(tx *sqldb.Tx, c authority.Caller, changes int64, new *fresh) (*presence, error) {
+func (m *Memory) presence(tx *sqldb.Tx, c authority.Caller, changes int64, read *fresh) (*presence, error) {
 	if p := m.caller(c, changes); p != nil {
 		return p, nil
 	}
 	p, err := readPresence(tx, c)
-	new.caller, new.presence = c, p
+	read.caller, read.presence = c, p
 	return p, err
 }
 
@@ -191,13 +191,13 @@ func (m *Memory) presence(tx *sqldb.Tx, c authority.Caller, changes int64, new *
 // standing for what it is about.
 func (m *Memory) AttemptStanding(tx *sqldb.Tx, c authority.Caller, which id.Tx, now time.Time) (*invocation.Row, authority.Standing, error) {
 	var changes int64
-	var new fresh // an attempt is remembered by the call that it is of
+	var read fresh // an attempt is remembered by the call that it is of
 	row := invocation.Row{Owner: c.Owner, Client: c.Client, Tx: which}
 	found, err := tx.One(attemptOf, []any{c.Owner.String(), c.Client.String(), which.String()}, append([]any{&changes}, openFields(&row)...)...)
 	if err != nil || !found {
 		return nil, authority.Standing{}, err
 	}
-	p, err := m.presence(tx, c, changes, &new)
+	p, err := m.presence(tx, c, changes, &read)
 	if err != nil || p == nil {
 		return nil, authority.Standing{}, err
 	}
@@ -212,14 +212,14 @@ func (m *Memory) AttemptStanding(tx *sqldb.Tx, c authority.Caller, which id.Tx, 
 		}
 		target = whole.Target
 	}
-	s, _, err := m.complete(tx, p, c, target, now, &new)
+	s, _, err := m.complete(tx, p, c, target, now, &read)
 	return whole, s, err
 }
 
 // complete adds what the client has to do with the target, and where that lets
 // it see nothing, whether another row of it does. What does not exist and what is
 // not the caller's take the same statements (invariant I51).
-func (m *Memory) complete(tx *sqldb.Tx, p *presence, c authority.Caller, t invocation.Target, now time.Time, new *fresh) (authority.Standing, *rights, error) {
+func (m *Memory) complete(tx *sqldb.Tx, p *presence, c authority.Caller, t invocation.Target, now time.Time, read *fresh) (authority.Standing, *rights, error) {
 	s := p.standing()
 	key := rightsKey{c.Owner, c.Client, t}
 	hand := p.client.Kind == authority.OwnersHand
@@ -235,7 +235,7 @@ func (m *Memory) complete(tx *sqldb.Tx, p *presence, c authority.Caller, t invoc
 			if err := m.fill(tx, c.Owner, t, r.pin, &r.method); err != nil {
 				return s, nil, err
 			}
-			new.key, new.rights = key, r
+			read.key, read.rights = key, r
 		}
 	}
 	r.add(&s)

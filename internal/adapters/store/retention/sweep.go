@@ -172,7 +172,7 @@ func (r *Retention) tell(tx *ledger.Tx, owner id.Owner, k kind, due int64, taken
 // is for a check of the trail to name.
 func (r *Retention) take(tx *ledger.Tx, k kind, at call) (int, error) {
 	if k == results {
-		if len(at.row.Outcome.Result) == 0 || r.memory.Unseal(&at.row) != nil {
+		if len(at.row.Outcome.Result) == 0 || !r.opens(&at.row) {
 			return 0, nil
 		}
 		_, err := tx.Exec(forget, at.number, at.row.Forget().Outcome.Removed.String())
@@ -186,3 +186,6 @@ func (r *Retention) take(tx *ledger.Tx, k kind, at call) (int, error) {
 	_, err := tx.Exec(remove, at.number)
 	return 1, err
 }
+
+// opens unseals a result, if it does open.
+func (r *Retention) opens(row *invocation.Row) bool { return r.memory.Unseal(row) == nil }

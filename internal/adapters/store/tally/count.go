@@ -33,6 +33,7 @@ const (
 	callsOfDay = "SELECT d.calls FROM spending d WHERE d.owner = $1 AND d.grant_id = $2 AND d.day = $3"
 	spend      = "INSERT INTO spending (owner, grant_id, day, calls) VALUES ($1, $2, $3, 1) " +
 		"ON CONFLICT (owner, grant_id, day) DO UPDATE SET calls = spending.calls + 1"
+	hold   = "UPDATE spending SET calls = calls + 1 WHERE owner = $1 AND grant_id = $2 AND day = $3"
 	refund = "UPDATE spending SET calls = calls - 1 WHERE owner = $1 AND grant_id = $2 AND day = $3 AND calls > 0"
 )
 
@@ -109,6 +110,12 @@ func Today(tx *sqldb.Tx, owner id.Owner, grant id.Grant, now time.Time) (calls i
 // Spend takes one call of a grant's day.
 func Spend(tx *sqldb.Tx, s Scope, now time.Time) error {
 	_, err := tx.Exec(spend, s.Owner.String(), s.Grant.String(), day(now))
+	return err
+}
+
+// Hold takes again what was given back, of a call that is in doubt after all.
+func Hold(tx *sqldb.Tx, owner id.Owner, grant id.Grant, at time.Time) error {
+	_, err := tx.Exec(hold, owner.String(), grant.String(), day(at))
 	return err
 }
 
