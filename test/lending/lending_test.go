@@ -53,7 +53,7 @@ const contract = `{"input_schema":{"type":"object","properties":{"what":{"type":
 	`"output_schema":{"type":"object","properties":{"done":{"type":"string","maxLength":64}},"required":["done"],"additionalProperties":false},"timeout_ms":20000}`
 
 // short is a folder whose name leaves room for that of a socket.
-func short(t *testing.T) string {
+func short(t testing.TB) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "lend-")
 	must(t, err)
@@ -63,7 +63,7 @@ func short(t *testing.T) string {
 
 // daemon is one that runs in the foreground of this test.
 type daemon struct {
-	t       *testing.T
+	t       testing.TB
 	folder  string // of everything
 	program string
 	socket  string
@@ -71,7 +71,7 @@ type daemon struct {
 	ended   chan struct{}
 }
 
-func start(t *testing.T, folder, tags string, env ...string) *daemon {
+func start(t testing.TB, folder, tags string, env ...string) *daemon {
 	t.Helper()
 	d := &daemon{t: t, folder: folder, program: hosttest.Program(t, tags), ended: make(chan struct{})}
 	for _, name := range []string{"work", "state", "run"} {
