@@ -165,12 +165,17 @@ func (s *Service) perform(w *work, plan turn.Plan) func(now time.Time) {
 			final = s.conclude(w, outcome)
 		}
 	})
+	var err error
 	if mine {
-		err := w.recordEnd(s.base, final)
-		s.inbox.Ask(func(now time.Time) { s.ended(w, final, err, now) })
+		err = w.recordEnd(s.base, final)
 	}
 	w.stream.Close() // every record of it is durable already
-	return func(now time.Time) { w.release(s, now) }
+	return func(now time.Time) {
+		if mine {
+			s.ended(w, final, err, now)
+		}
+		w.release(s, now) // at once, so that whoever hears the end may start the next turn
+	}
 }
 
 // conclude decides how a turn ends; from here on nothing of it is accepted.
