@@ -36,6 +36,8 @@ var proofs = []proven{
 	{"R7", "damage is named and never silently wrong", at(crashT, "TestAFlippedBitIsNoticed", crashT, "TestDamageIsNamed", crashT, "TestADamagedLogIsNamed", storeT, "TestALostLastCommitIsNoticed", storeT, "TestEveryColumnOfARightIsPinned", crashT, "TestFilesOfOthersAreRefused", crashT, "TestAFileThatIsTakenAwayEndsTheHost"), ""},
 	{"R8, A22", "a hundred sends of one tx have one effect", at(crashT, "TestOneTxManyTimesAtOnceHasOneEffect"), ""},
 	{"R9", "no jump of a clock and no pause makes anybody lie", at(storeT, "TestTheClockNeverGoesBehindWhatIsStored", storeT, "TestTheStoreIsTheModel", crashT, "TestAPauseOverTheDeadlineMakesNobodyLie"), ""},
+	{"R15", "a host whose files are all taken goes on, and lets others in when there is room", at(crashT, "TestAHostWithoutFilesGoesOn"), ""},
+	{"R16", "a host that runs out of memory loses nothing", at(crashT, "TestAHostWithoutMemoryLosesNothing"), ""},
 	{"R17", "parsers under fuzzing", at(strictjsonT, "FuzzParse", socketT, "FuzzRecord"), "every target runs in make fuzz, which finds them by name"},
 	{"R19", "the store is a simple model, step by step", at(storeT, "TestTheStoreIsTheModel", sqldbT, "TestBatchesEqualTheModel"), ""},
 	{"R20", "journal and rights are linearizable", at(linearT, "TestJournalIsLinearizable", linearT, "TestRightsAreLinearizable"), "a module of its own: make linear"},

@@ -48,6 +48,7 @@ type actor struct {
 	stage *stage
 	http  *http.Client
 	sync  bool
+	waits time.Duration // for one answer
 
 	mu  sync.Mutex
 	log *os.File
@@ -62,7 +63,7 @@ func newActor(t *testing.T, s *stage, dir string, app *hosttest.App) *actor {
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 100}
 	t.Cleanup(func() { transport.CloseIdleConnections(); log.Close() })
-	return &actor{App: app, t: t, stage: s, sync: true, log: log, http: &http.Client{Transport: transport}}
+	return &actor{App: app, t: t, stage: s, sync: true, waits: time.Minute, log: log, http: &http.Client{Transport: transport}}
 }
 
 // write adds a line; a log that cannot be written ends the run, since what comes
@@ -180,7 +181,7 @@ func (a *actor) exchange(ctx context.Context, path string, e entry, body []byte)
 
 // post gives the whole body of an answer, or an error.
 func (a *actor) post(ctx context.Context, path string, body []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, a.waits)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.stage.base()+path, bytes.NewReader(body))
 	if err != nil {

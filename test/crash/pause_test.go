@@ -35,6 +35,7 @@ func TestAPauseOverTheDeadlineMakesNobodyLie(t *testing.T) {
 		t.Fatalf("%+v %v", a, err)
 	}
 	pause := time.Duration(seconds) * time.Second
+	app.waits += pause
 	upstream := s.upstream()
 	doubts := 0
 	for _, still := range []int{s.up.Process.Pid, upstream} {
