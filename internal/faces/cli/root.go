@@ -49,6 +49,17 @@ func (d verbs) root() *cobra.Command {
 		return trouble.UsageOf(desk.HelpOf(cmd), "%s", what)
 	})
 	root.PersistentFlags().StringVar(&d.HomeFlag, "home", "", "the data folder of the host")
+	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "tell how a command is written", Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			about, rest, err := root.Find(args)
+			if err == nil {
+				err = d.NoSuchVerb(about, rest)
+			}
+			if err != nil {
+				return err
+			}
+			return about.Help()
+		}})
 	root.AddGroup(
 		&cobra.Group{ID: groupStart, Title: "Run a host:"},
 		&cobra.Group{ID: groupBring, Title: "Bring tools in:"},

@@ -81,7 +81,8 @@ func TestWhatIsToldToDoNextHelps(t *testing.T) {
 	if again := typed(t, h, 0, imported.next(t)...); again.out != review.out {
 		t.Errorf("two ways to one review differ:\n%s\n%s", again.out, review.out)
 	}
-	typed(t, h, 0, review.next(t)...)
+	typed(t, h, 0, review.next(t)...) // what only reads
+	typed(t, h, 0, "review", "--approve", "my notes", "--all")
 	typed(t, h, 0, "grants", "add", "my app", "my notes", "read_note", "send_note", "write_note")
 
 	failed := typed(t, h, 1, "call", "my notes", "read_note", `{"title":"none yet"}`)

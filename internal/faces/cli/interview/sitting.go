@@ -241,6 +241,6 @@ func (v *Interview) last(decisions []*Decision, finished bool) bool {
 	if len(of) == 1 {
 		where = paper.Line(of[0].Review.Resource.Label) + ", shown as " + of[0].Review.Shown
 	}
-	said, ok := v.ask("Approve %s of %s? [y/n]", paper.Count(methods+words, "method"), where)
-	return ok && strings.EqualFold(said, "y")
+	said, ok := v.choose(fmt.Sprintf("Approve %s of %s? [y/n]", paper.Count(methods+words, "method"), where), "yn")
+	return ok && said == 'y'
 }

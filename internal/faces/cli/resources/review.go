@@ -154,8 +154,32 @@ func (d verbs) printReview(r adminwire.Review, full bool) {
 	d.Say("")
 	sheet.Legend(d.Out)
 	d.Say("shown: %s", r.Shown)
-	if len(undecided(r)) > 0 {
-		d.Next("steward review --approve " + paper.Word(r.Resource.Label) + " --all --shown " + r.Shown)
+	d.nextApproval(r)
+}
+
+// nextApproval proposes the yes to what only reads, if there is such; what changes
+// or sends something is for the owner to name.
+func (d verbs) nextApproval(r adminwire.Review) {
+	all := undecided(r)
+	var reads []string
+	for _, m := range all {
+		if len(m.Effects) > 0 && !slices.ContainsFunc(m.Effects, func(e string) bool { return e != "read" && e != "compute" }) {
+			reads = append(reads, paper.Word(m.Method))
+		}
+	}
+	command := "steward review --approve " + paper.Word(r.Resource.Label)
+	switch {
+	case len(all) == 0:
+		return
+	case len(reads) == len(all):
+		d.Next(command + " --all --shown " + r.Shown)
+	case len(reads) == 0:
+		d.Next(command + " --methods " + paper.Word(all[0].Method) + " --shown " + r.Shown)
+	default:
+		d.Next(command + " --methods " + strings.Join(reads, ",") + " --shown " + r.Shown)
+	}
+	if len(reads) < len(all) {
+		d.Say("The others change or send something: name those that you want too, or say --all.")
 	}
 }
 

@@ -1,6 +1,7 @@
 package sheet
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -45,8 +46,9 @@ func AddedApp(w io.Writer, a adminwire.AddedApp, doors []string, tokenFile strin
 	fmt.Fprintf(w, "%s (%s) is connected. It may call nothing yet.\n", paper.Line(a.Name), a.ID)
 	t := paper.NewTable()
 	bearer := map[string]string{}
+	slices.SortStableFunc(a.Tokens, func(a, b adminwire.Token) int { return cmp.Compare(a.Audience, b.Audience) }) // most need the one for /mcp
 	for _, token := range a.Tokens {
-		t.Row(token.Audience+" token", token.Token)
+		t.Row("token for /"+map[string]string{"mcp": "mcp", "rpc": "rpc/v1"}[token.Audience], token.Token)
 		bearer[token.Audience] = "Bearer " + token.Token
 		if tokenFile != "" {
 			bearer[token.Audience] = "Bearer ${" + variable(token) + "}"
