@@ -113,7 +113,11 @@ func (f *upstreams) useRemote(adapter id.Adapter, owner id.Owner, e importer.Ent
 	}
 	lent := f.desk.Lend(owner, e.Name, e.URL, e.Exception)
 	spec.Authorize, spec.NeedsOwner = lent.Token, lent.NeedsOwner
-	spec.Refused = func(sent secret.Secret, _ string) { lent.Refused(sent) }
+	spec.Refused = func(status int, sent secret.Secret, _ string) {
+		if status == http.StatusUnauthorized {
+			lent.Refused(sent)
+		}
+	}
 	f.mu.Lock()
 	f.web[adapter] = way{spec.Target.Origin(), strings.Join(spec.Gate.ExceptionsFor(spec.Target), " "), lent}
 	f.mu.Unlock()

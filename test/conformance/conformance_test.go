@@ -1,7 +1,8 @@
 //go:build npm
 
-// Package conformance runs the public MCP conformance suite, in its server role,
-// against steward: a fixture upstream in a process of its own, imported and
+// Package conformance runs the public MCP conformance suite. In its client role it
+// drives steward's client of remote servers. In its server role it runs against
+// steward: a fixture upstream in a process of its own, imported and
 // approved by the owner, granted to one app, and called through steward under
 // its original names.
 //
@@ -49,6 +50,17 @@ func TestServerRole(t *testing.T) {
 					runSuite(t, url, r.revision, "--scenario", scenario, "--spec-version", r.revision)
 				})
 			}
+		})
+	}
+}
+
+// The client role: steward's own client of remote servers, with what it needs to be
+// let in to guarded ones.
+func TestClientRole(t *testing.T) {
+	caller := hosttest.Build(t, "./test/conformance/caller", "")
+	for _, r := range runs {
+		t.Run(r.revision, func(t *testing.T) {
+			runRole(t, "expected-client-"+r.revision+".yml", []string{"client", "--command", caller, "--requirements", r.revision})
 		})
 	}
 }
@@ -118,18 +130,24 @@ const suiteTime = 5 * time.Minute
 
 func runSuite(t *testing.T, url, revision string, args ...string) {
 	t.Helper()
+	runRole(t, "expected-"+revision+".yml", append([]string{"server", "--url", url}, args...))
+}
+
+// runRole runs the suite with what may fail in a file beside this one.
+func runRole(t *testing.T, expected string, args []string) {
+	t.Helper()
 	npm, node := os.Getenv("STEWARD_NPM"), os.Getenv("STEWARD_NODE")
 	if npm == "" || node == "" {
 		t.Fatal("STEWARD_NPM and STEWARD_NODE say where the suite is; run make npm-suite")
 	}
-	expected, err := filepath.Abs("expected-" + revision + ".yml")
+	expected, err := filepath.Abs(expected)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), suiteTime)
 	defer cancel()
-	all := append([]string{filepath.Join(npm, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
-		"server", "--url", url, "--expected-failures", expected, "--output-dir", t.TempDir()}, args...)
+	all := append([]string{filepath.Join(npm, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")}, args...)
+	all = append(all, "--expected-failures", expected, "--output-dir", t.TempDir())
 	cmd := exec.CommandContext(ctx, node, all...)
 	cmd.Dir = t.TempDir()
 	out, err := cmd.CombinedOutput()

@@ -162,7 +162,7 @@ func (s *Server) issue(w http.ResponseWriter, r *http.Request) {
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if _, known := s.clients[q.Get("client_id")]; !known || q.Get("code_challenge_method") != "S256" || q.Get("resource") == "" || q.Get("response_type") != "code" {
-		http.Error(w, "bad request", 400)
+		http.Error(w, "bad request", http.StatusBadRequest)
 		return
 	}
 	code := rand.Text()

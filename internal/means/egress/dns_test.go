@@ -133,7 +133,7 @@ func one(kind uint16, records ...record) script {
 // The canary is at every address of this machine but one, where the server is
 // that the exception is for.
 func TestScriptedNames(t *testing.T) {
-	served := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }))
+	served := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	there, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
 		t.Fatal(err)

@@ -61,6 +61,14 @@ func Initialized(a Answer) (g Greeting, ask bool, err error) {
 	}
 }
 
+// Supports reports whether the refusal of a revision, a checked error object, lists
+// the stateless one all the same.
+func Supports(refusal []byte) bool {
+	v, err := strictjson.Parse(refusal, limits[Question])
+	supported := member(member(v, "data"), "supported").Items
+	return err == nil && slices.ContainsFunc(supported, func(s strictjson.Value) bool { return s.Text == Stateless })
+}
+
 // Discovered reads the answer to server/discover.
 func Discovered(a Answer) (Greeting, error) {
 	v, err := object("server/discover", a)

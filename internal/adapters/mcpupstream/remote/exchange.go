@@ -43,6 +43,7 @@ type outcome struct {
 	header  http.Header
 	unsent  bool // not one byte went out
 	refusal error
+	ours    bool // the refusal of a revision lists the stateless one
 }
 
 func lost(kind invocation.EventKind, detail string) outcome {
@@ -81,8 +82,8 @@ func (s *Session) send(ctx context.Context, r egress.Request) (*egress.Response,
 	resp, went, err := s.spec.Gate.Send(ctx, r)
 	switch {
 	case err == nil:
-		if resp.Status == http.StatusUnauthorized && s.spec.Refused != nil {
-			s.spec.Refused(sent, resp.Header.Get("WWW-Authenticate"))
+		if refused := resp.Status == http.StatusUnauthorized || resp.Status == http.StatusForbidden; refused && s.spec.Refused != nil {
+			s.spec.Refused(resp.Status, sent, resp.Header.Get("WWW-Authenticate"))
 		}
 		return resp, outcome{}
 	case !went:
@@ -202,6 +203,7 @@ func (s *Session) rejected(resp *egress.Response) outcome {
 	if a := answer.Read(answer.Question, m); a.Event.Kind == invocation.Rejected {
 		o.Answer = a
 		o.Event.Detail = statusText(resp.Status) + ": " + a.Event.Detail
+		o.ours = answer.Supports(m.Error)
 	}
 	return o
 }

@@ -23,6 +23,9 @@ func (s *Session) Handshake(ctx context.Context, ownVersion string) (err error) 
 	}
 	s.protocol = answer.Stateless
 	o := s.ask(ctx, answer.Question, "server/discover", s.meta.Discover())
+	if o.ours {
+		o = s.ask(ctx, answer.Question, "server/discover", s.meta.Discover())
+	}
 	g, err := answer.Discovered(o.Answer)
 	switch {
 	case err == nil:

@@ -143,9 +143,9 @@ func (s *server) answer(conn net.Conn, g got, session string) {
 		result(conn, g, `{"tools":[{"name":"tool","inputSchema":{"type":"object"}}]}`)
 	case g.Method == "ping" && !s.modern:
 		result(conn, g, `{}`)
-	case g.Method == "GET" && !s.noGet || g.Method == "subscriptions/listen":
+	case g.Method == http.MethodGet && !s.noGet || g.Method == "subscriptions/listen":
 		s.stream(conn)
-	case g.Method == "DELETE":
+	case g.Method == http.MethodDelete:
 		reply(conn, 204, "", "")
 	case g.ID != nil:
 		reply(conn, 404, "application/json", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, g.ID))

@@ -43,9 +43,9 @@ type Spec struct {
 	// NeedsOwner is the fault of a server that wants a credential and has none of
 	// ours. May be nil.
 	NeedsOwner func() error
-	// Refused is told that the server did not take a request's credential, and the
-	// challenge that came with that. May be nil.
-	Refused func(sent secret.Secret, challenge string)
+	// Refused is told that the server did not take a request's credential (401), or
+	// wants a wider one (403), and the challenge that came with that. May be nil.
+	Refused func(status int, sent secret.Secret, challenge string)
 }
 
 // Session is one conversation; use New.

@@ -58,7 +58,7 @@ func TestWhatGoesOut(t *testing.T) {
 				want = post(length, "Mcp-Method", g.Method, "Mcp-Protocol-Version", "2026-07-28", "Mcp-Name", name)
 			case g.Method == "initialize":
 				want = post(length)
-			case g.Method == "GET":
+			case g.Method == http.MethodGet:
 				want = base("Accept", "text/event-stream", "Mcp-Session-Id", "s1", "Mcp-Protocol-Version", "2025-11-25")
 			default:
 				want = post(length, "Mcp-Session-Id", "s1", "Mcp-Protocol-Version", "2025-11-25")
@@ -346,7 +346,9 @@ func TestARefusedCredentialIsTold(t *testing.T) {
 	sp := spec(t, s.url())
 	var told []string
 	sp.Authorize = func(context.Context) (secret.Secret, error) { return secret.Of("old"), nil }
-	sp.Refused = func(sent secret.Secret, challenge string) { told = append(told, sent.Reveal()+" "+challenge) }
+	sp.Refused = func(status int, sent secret.Secret, challenge string) {
+		told = append(told, fmt.Sprint(status, " ", sent.Reveal(), " ", challenge))
+	}
 	c := client(t, sp)
 	if err := c.Open(t.Context()); err != nil {
 		t.Fatal(err)
@@ -354,7 +356,7 @@ func TestARefusedCredentialIsTold(t *testing.T) {
 	if e := c.Call(t.Context(), "tool", nil, nil); e.Kind != invocation.Rejected {
 		t.Errorf("%+v", e)
 	}
-	if diff := cmp.Diff([]string{`old Bearer error="invalid_token"`}, told); diff != "" {
+	if diff := cmp.Diff([]string{`401 old Bearer error="invalid_token"`}, told); diff != "" {
 		t.Error(diff)
 	}
 }
