@@ -36,12 +36,6 @@ func (s *stage) answer(name, line string) string {
 // brief2 learns from an answer whatever it says.
 func (s *stage) brief2(p *peer, line string) { _ = s.brief(p, line, false) }
 
-// operation makes a fresh operation ID.
-func (s *stage) operation() string {
-	s.counts["operation"]++
-	return fmt.Sprintf("O=op%d", s.counts["operation"])
-}
-
 func newStage(t *testing.T) *stage {
 	return &stage{t: t, r: newRig(t), peers: map[string]*peer{}, names: map[string]string{}, values: map[string]string{}, lent: map[string]*peer{}, counts: map[string]int{}}
 }

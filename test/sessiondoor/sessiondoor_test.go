@@ -36,7 +36,6 @@ type rig struct {
 	files   map[string]string // of the workspace
 	names   []string          // that the catalog has
 	gate    chan struct{}     // a capture waits for it, if it is there
-	prompts []string          // of turns that began
 }
 
 func newRig(t testing.TB) *rig {

@@ -62,7 +62,7 @@ func (c *conn) read() bool {
 		if err != nil {
 			var f *fault.Fault
 			if errors.As(err, &f) {
-				c.respond(sessionwire.Request{}, nil, f)
+				c.refuse(sessionwire.Request{}, f)
 				return true
 			}
 			return false
@@ -80,12 +80,12 @@ func (c *conn) read() bool {
 // a door can, and hands it on.
 func (c *conn) take(p parsed) {
 	if p.fault != nil {
-		c.respond(p.Request, nil, p.fault)
+		c.refuse(p.Request, p.fault)
 		return
 	}
 	r := p.Request
 	if err := c.admit(r); err != nil {
-		c.respond(r, nil, fault.From(err))
+		c.refuse(r, fault.From(err))
 		return
 	}
 	command, err := c.command(r)
@@ -195,9 +195,9 @@ func (c *conn) settle(r sessionwire.Request, payload any, f *fault.Fault) {
 	c.put(c.response(r, payload, f), r.RequestID)
 }
 
-// respond answers a record that took no request ID.
-func (c *conn) respond(r sessionwire.Request, payload any, f *fault.Fault) {
-	c.put(c.response(r, payload, f), "")
+// refuse answers a record that took no request ID.
+func (c *conn) refuse(r sessionwire.Request, f *fault.Fault) {
+	c.put(c.response(r, nil, f), "")
 }
 
 func (c *conn) response(r sessionwire.Request, payload any, f *fault.Fault) sessionwire.Response {

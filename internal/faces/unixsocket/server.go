@@ -89,7 +89,7 @@ func (s *Server) Take(accepted net.Conn) {
 	if f := s.enter(c); f != nil {
 		go func() {
 			defer s.serving.Done()
-			c.respond(sessionwire.Request{}, nil, f)
+			c.refuse(sessionwire.Request{}, f)
 			c.out.close(true)
 			c.out.run()
 		}()

@@ -111,12 +111,10 @@ func tags(t reflect.Type) (out []string) {
 func snapshot(t *testing.T, tools bool, n int, description string) *registry.Snapshot {
 	t.Helper()
 	b := registry.New()
-	kind, content := registry.Skill, "x"
 	for i := range n {
+		kind, content := registry.Skill, "x"
 		if tools && i < bound.RegistryTools.Int() {
 			kind, content = registry.Tool, `{"input_schema":{"type":"object","additionalProperties":false},"output_schema":{"type":"object","additionalProperties":false}}`
-		} else {
-			kind, content = registry.Skill, "x"
 		}
 		if i == bound.RegistrySkills.Int() && !tools {
 			break

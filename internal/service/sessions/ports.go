@@ -18,12 +18,12 @@ type Ports struct {
 	// configured servers, discovered skills, names that the configuration
 	// disables. The prefix mcp_ is reserved anyway. It must not block.
 	Names func() []string
-	// Capture reads one file of the workspace, once: at most max bytes, all
+	// Capture reads one file of the workspace, once: at most so many bytes, all
 	// rules of captured sources held (guide, Captured sources). The path has
 	// been checked as text. A path or file that is refused is invalid_payload,
 	// one byte too many limit_exceeded. It is called by one goroutine at a time
 	// and may outlive ctx; what it gives then is dropped.
-	Capture func(ctx context.Context, path string, max int) ([]byte, error)
+	Capture func(ctx context.Context, path string, most int) ([]byte, error)
 	// RunTurn is the agent loop. It keeps nothing, and returns soon after ctx has
 	// ended. Its own records (assistant_chunk, and tool_call and tool_result of
 	// tools that are no application's) are durable when record returns nil; after

@@ -88,11 +88,11 @@ func (s *Service) expire(now time.Time) {
 }
 
 // next is the next instant at which something ends.
-func (s *Service) next() (next time.Time, any bool) {
-	next, any = s.books.Next()
+func (s *Service) next() (next time.Time, some bool) {
+	next, some = s.books.Next()
 	sooner := func(at time.Time, ok bool) {
-		if ok && (!any || at.Before(next)) {
-			next, any = at, true
+		if ok && (!some || at.Before(next)) {
+			next, some = at, true
 		}
 	}
 	sooner(s.rest())
@@ -102,7 +102,7 @@ func (s *Service) next() (next time.Time, any bool) {
 	for _, w := range s.works {
 		sooner(w.deadline())
 	}
-	return next, any
+	return next, some
 }
 
 // rest is the instant at which the daemon has been idle for long.

@@ -84,7 +84,7 @@ func (s *Service) abandon(w *work, now time.Time) {
 		return
 	}
 	s.inbox.Spawn(func() func(time.Time) {
-		w.stream.Close() // what it holds is given back or lost with the process
+		_ = w.stream.Close() // what it holds is given back or lost with the process
 		return func(now time.Time) { w.release(s, now) }
 	})
 }
@@ -113,10 +113,7 @@ func (w *work) deadline() (time.Time, bool) {
 }
 
 // Cancel stops a turn: the guide's Stop.
-type Cancel struct {
-	always
-	Turn string
-}
+type Cancel struct{ Turn string }
 
 func (c Cancel) ready(s *Service, r *Request, _ time.Time) error {
 	if w := s.works[r.Session]; w == nil || !w.accepted() || w.life.ID != c.Turn {
@@ -169,7 +166,7 @@ func (s *Service) perform(w *work, plan turn.Plan) func(now time.Time) {
 	if mine {
 		err = w.recordEnd(s.base, final)
 	}
-	w.stream.Close() // every record of it is durable already
+	_ = w.stream.Close() // every record of it is durable already
 	return func(now time.Time) {
 		if mine {
 			s.ended(w, final, err, now)

@@ -31,7 +31,6 @@ type paper struct {
 	revision string
 	entries  map[string]registry.Descriptor // by name
 	claimed  bool
-	work     int
 	idle     time.Time
 }
 

@@ -42,7 +42,7 @@ func (p *Page) Add(r Record) (full bool, err error) {
 			continue
 		}
 		p.bytes += len(e.Data) + eventEnvelope
-		if len(p.Events) == p.limit || len(p.Events) > 0 && bound.ReplayBytes.Check(p.bytes) != nil {
+		if len(p.Events) == p.limit || len(p.Events) > 0 && p.bytes > bound.ReplayBytes.Int() {
 			p.Next = p.last.String()
 			return true, nil
 		}
