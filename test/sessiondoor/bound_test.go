@@ -149,6 +149,27 @@ func TestConnectionsAndRequestsHaveLimits(t *testing.T) {
 	})
 }
 
+// At most 64 turns are at work, whoever has left their sessions meanwhile.
+func TestTurnsAtWorkAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.dials("a")
+		for i := range bound.AttachedSessions.Int() + 1 {
+			s.answer("a", fmt.Sprintf(`session.create O=c%d {}`, i))
+			s.answer("a", fmt.Sprintf(`session.claim S O=k%d {"mode":"claim"}`, i))
+			got := s.answer("a", fmt.Sprintf(`turn.start S C O=t%d {"prompt":"hold"}`, i))
+			if (got == "limit_exceeded") != (i == bound.AttachedSessions.Int()) {
+				t.Fatalf("turn %d: %s", i, got)
+			}
+			s.answer("a", fmt.Sprintf(`session.detach S C O=d%d {}`, i))
+		}
+		if got := s.answer("a", `session.active {}`); strings.Count(got, `"running"`) != bound.AttachedSessions.Int() || len(got) > bound.PayloadBytes.Int() {
+			t.Errorf("%d bytes: %.200s", len(got), got)
+		}
+		s.end()
+	})
+}
+
 // refused checks that one more connection is told the limit and closed.
 func (s *stage) refused(t *testing.T, name string) {
 	t.Helper()

@@ -22,10 +22,10 @@ var (
 	Operations          = Row{"operations", 4096, Count, fault.LimitExceeded, "sessions page 5", "domain/sessions/operation"}
 	OutcomeLife         = Row{"outcome_ms", 600_000, Milliseconds, fault.LimitExceeded, "sessions page 5; guide, Reconnect evidence", "domain/sessions/operation"}
 	TombstoneLife       = Row{"tombstone_ms", 1_200_000, Milliseconds, fault.LimitExceeded, "sessions page 5", "domain/sessions/operation"}
-	AttachedSessions    = Row{"attached_sessions", 64, Count, fault.LimitExceeded, "sessions page 5", "domain/sessions/control"}
+	AttachedSessions    = Row{"attached_sessions", 64, Count, fault.LimitExceeded, "sessions page 5: controlled, and at work", "domain/sessions/control, service/sessions"}
 	RememberedSessions  = Row{"remembered_sessions", 65536, Count, fault.LimitExceeded, "ours: generations outlive their claims", "domain/sessions/control"}
 	PromptBytes         = Row{"prompt_bytes", 24 << 10, Bytes, fault.LimitExceeded, "sessions page 5", "faces/unixsocket"}
-	SessionTitleBytes   = Row{"session_title_bytes", 256, Bytes, fault.InvalidPayload, "ours: one line of a list", "faces/unixsocket"}
+	SessionTitleBytes   = Row{"session_title_bytes", 200, Bytes, fault.InvalidPayload, "ours: a page of them fits a payload, all quotes", "faces/unixsocket"}
 	SessionPage         = Row{"session_page", 50, Count, fault.InvalidPayload, "sessions page 3", "faces/unixsocket"}
 	ReplayPage          = Row{"replay_page", 256, Count, fault.InvalidPayload, "ours: bytes end a page first", "faces/unixsocket"}
 	ReplayBytes         = Row{"replay_page_bytes", 24 << 10, Bytes, fault.LimitExceeded, "sessions page 3", "domain/sessions/turn"}

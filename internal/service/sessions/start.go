@@ -39,6 +39,9 @@ func (c Start) ready(s *Service, r *Request, now time.Time) error {
 	if s.works[r.Session] != nil {
 		return fault.New(fault.Conflict, "the session has a turn")
 	}
+	if err := bound.AttachedSessions.Check(len(s.works) + 1); err != nil {
+		return err
+	}
 	current := s.books.Registry.Current(r.Session)
 	if c.Application == nil && current != nil && !current.Empty() {
 		return fault.New(fault.UnsupportedCapability, "the session's resources are left out")
