@@ -50,7 +50,7 @@ func run(ctx context.Context, socket, prompt string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }() // the next run makes its own
 	memory, err := executor.InFile(filepath.Join(folder, "memory.json"))
 	if err != nil {
 		return err

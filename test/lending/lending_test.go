@@ -532,3 +532,49 @@ func TestTheExampleRuns(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// The agent's own tools, the workspace's skills and a configured server, in the
+// daemon as it is shipped; and the record of what they did.
+func TestTheAgentHasToolsOfItsOwn(t *testing.T) {
+	folder := short(t)
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	write("work/readme.txt", "the text of a file")
+	write("work/.env", "SECRET=canary")
+	write("work/.steward/skills/manners.md", "Be polite.")
+	play := write("play", "on tools\nsay {tools} | {instructions}\non use\ncall read_file {\"path\":\"readme.txt\"}\ncall read_file {\"path\":\".env\"}\n"+
+		"call mcp_notes_write_note {\"title\":\"a\",\"text\":\"b\"}\nthen\nsay {result 1} | {result 2} | {result 3}\n")
+	config := write("mcp.json", fmt.Sprintf(`{"mcpServers":{"notes":{"command":%q,"args":["notes-server","--dir",%q]}}}`, hosttest.Program(t, ""), filepath.Join(folder, "notes")))
+	d := start(t, folder, "", "STEWARD_MODEL_SCRIPT="+play, "STEWARD_MCP_CONFIG="+config, "STEWARD_DISABLED=search_text")
+	ctx := patience(t)
+	c, err := executor.Open(ctx, executor.Options{Socket: d.socket, Name: "test", Version: "1", Plain: true})
+	must(t, err)
+	defer c.Close()
+	id, err := c.CreateSession(ctx, "")
+	must(t, err)
+	s, err := c.Claim(ctx, id, false)
+	must(t, err)
+	said := func(prompt string) string {
+		a, err := s.Start(ctx, prompt)
+		must(t, err)
+		end, err := terminal(ctx, c, a.TurnID)
+		must(t, err)
+		return end.AssistantText
+	}
+	tools := said("tools")
+	if !strings.HasPrefix(tools, "read_file list_dir delegate mcp_notes_") || !strings.HasSuffix(tools, "Be polite.") {
+		t.Errorf("the agent is offered and told %q", tools)
+	}
+	used := strings.Split(said("use"), " | ")
+	if len(used) != 3 || !strings.Contains(used[0], "the text of a file") || !strings.Contains(used[1], "credential") || strings.Contains(used[1], "canary") {
+		t.Errorf("the tools answered %q", used)
+	}
+	shown := replay(t, d, id)
+	if n := len(shown.kinds("tool_call")); n != 3 || len(shown.kinds("tool_result")) != 3 {
+		t.Errorf("the record is %v", shown)
+	}
+}

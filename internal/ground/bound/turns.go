@@ -19,6 +19,7 @@ var (
 	TurnHistoryBytes  = Row{"turn_history_bytes", 256 << 10, Bytes, fault.TooLarge, "ours: earlier turns that a model is shown", "domain/sessions/transcript"}
 	TurnDeltaBytes    = Row{"turn_delta_bytes", 8 << 10, Bytes, fault.TooLarge, "sessions page 3", "service/turns"}
 	ToolDeadline      = Row{"tool_deadline_ms", 120_000, Milliseconds, fault.Unavailable, "guide, callback bounds: the default", "service/turns"}
+	ServerListing     = Row{"server_listing_ms", 10_000, Milliseconds, fault.Unavailable, "ours: a turn goes on without the tools of a server that does not answer", "service/turns"}
 	ToolNameBytes     = Row{"tool_name_bytes", 64, Bytes, fault.InvalidRequest, "ours: what model vendors take", "service/turns"}
 	AgentTools        = Row{"agent_tools", 128, Count, fault.TooLarge, "ours: tools of one question", "service/turns"}
 	LogFrameBytes     = Row{"log_frame_bytes", 512 << 10, Bytes, fault.LimitExceeded, "sessions page 8: contract, arguments and binding", "domain/sessions/transcript"}
@@ -33,5 +34,5 @@ var (
 var turnRows = []Row{
 	ModelRequestBytes, ModelEventBytes, ModelStreamBytes, ModelErrorBytes, ModelFirstByte, ModelSilence, ModelAnswer, ModelKeyBytes,
 	ScriptBytes, ScriptSteps, TurnRounds, TurnRoundCalls, TurnHistoryBytes, TurnDeltaBytes, ToolDeadline,
-	ToolNameBytes, AgentTools, LogFrameBytes, LogBytes, LogSessions, CaptureBytes, FolderEntries, SearchFiles, SearchDepth,
+	ServerListing, ToolNameBytes, AgentTools, LogFrameBytes, LogBytes, LogSessions, CaptureBytes, FolderEntries, SearchFiles, SearchDepth,
 }

@@ -2,9 +2,11 @@ package turns
 
 import (
 	"context"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stewardhost/steward/internal/domain/sessions/conversation"
 	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
@@ -47,6 +49,7 @@ type catalog struct {
 	servers  []Server
 	skills   []Skill
 	disabled []string // lower case
+	log      *slog.Logger
 }
 
 // toolName is what model vendors take as a name; a tool that has another is left
@@ -54,7 +57,7 @@ type catalog struct {
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 func newCatalog(p Ports, o Options) catalog {
-	c := catalog{builtins: builtins(p), servers: p.Servers, skills: o.Skills}
+	c := catalog{builtins: builtins(p), servers: p.Servers, skills: o.Skills, log: p.Log}
 	for _, name := range o.Disabled {
 		c.disabled = append(c.disabled, strings.ToLower(name))
 	}
@@ -82,11 +85,8 @@ func (c *catalog) tools(ctx context.Context) []tool {
 			out = append(out, t)
 		}
 	}
-	for _, s := range c.servers {
-		listed, err := s.List(ctx)
-		if err != nil {
-			continue
-		}
+	for i, listed := range c.listings(ctx) {
+		s := c.servers[i]
 		for _, t := range listed {
 			name := "mcp_" + s.Name + "_" + t.Name
 			taken := slices.ContainsFunc(out, func(o tool) bool { return o.Name == name })
@@ -96,6 +96,25 @@ func (c *catalog) tools(ctx context.Context) []tool {
 			out = append(out, remote(s, t, name))
 		}
 	}
+	return out
+}
+
+// listings asks all servers at once for their tools.
+func (c *catalog) listings(ctx context.Context) [][]conversation.Tool {
+	ctx, cancel := context.WithTimeout(ctx, bound.ServerListing.Duration())
+	defer cancel()
+	out := make([][]conversation.Tool, len(c.servers))
+	var all sync.WaitGroup
+	for i, s := range c.servers {
+		all.Go(func() {
+			listed, err := s.List(ctx)
+			if err != nil {
+				c.log.Warn("a turn goes without the tools of a server", "server", s.Name, "err", err)
+			}
+			out[i] = listed
+		})
+	}
+	all.Wait()
 	return out
 }
 
