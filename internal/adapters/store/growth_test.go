@@ -55,17 +55,17 @@ func (n *notes) callTime(t testing.TB, calls int) (call, lookup time.Duration) {
 // among a hundred thousand rows has settled them in less than two seconds (quality
 // page, section 1). The plans of all statements are TestNoStatementScans.
 func TestCostDoesNotGrowWithTheJournal(t *testing.T) {
-	small, large := 1000, figure.Of(t, 5_000, 1_000_000, 1_000_000)
+	small, large := 1000, figure.Of(t, 2_000, 1_000_000, 1_000_000)
 	few, many := newNotes(t), newNotes(t)
 	for n, rows := range map[*notes]int{few: small, many: large} {
 		n.settle(t, n.dispatch(t, n.call(t, n.tx(), `{"text":"first"}`)), answered)
 		n.fill(t, 1, rows)
 		n.clock.step(2 * time.Minute) // what was filled in is of no minute that counts
-		n.callTime(t, 50)
+		n.callTime(t, 10)
 	}
 	best := func() (call, lookup float64) {
-		fewCall, fewLook := few.callTime(t, 300)
-		manyCall, manyLook := many.callTime(t, 300)
+		fewCall, fewLook := few.callTime(t, figure.Of(t, 50, 300, 300))
+		manyCall, manyLook := many.callTime(t, figure.Of(t, 50, 300, 300))
 		t.Logf("%d rows: call %s, lookup %s; %d rows: call %s, lookup %s", small, fewCall, fewLook, large, manyCall, manyLook)
 		return manyCall.Seconds() / fewCall.Seconds(), manyLook.Seconds() / fewLook.Seconds()
 	}
@@ -82,7 +82,7 @@ func TestCostDoesNotGrowWithTheJournal(t *testing.T) {
 
 // See TestCostDoesNotGrowWithTheJournal.
 func TestAFullJournalIsReadyAfterAKill(t *testing.T) {
-	rows, open := figure.Of(t, 10_000, 100_000, 100_000), 1000
+	rows, open := figure.Of(t, 2_000, 100_000, 100_000), 1000
 	n := newNotes(t)
 	n.settle(t, n.dispatch(t, n.call(t, n.tx(), `{"text":"first"}`)), answered)
 	n.fill(t, 1, rows)

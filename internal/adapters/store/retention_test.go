@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,13 +17,13 @@ import (
 // keeper is a host of which a test says how long it runs.
 type keeper struct {
 	*notes
-	ran time.Duration
+	ran atomic.Int64 // milliseconds
 }
 
 func newKeeper(t testing.TB) *keeper {
 	n := newNotes(t)
 	k := &keeper{notes: n}
-	n.passed = func() time.Duration { return k.ran }
+	n.passed = func() time.Duration { return time.Duration(k.ran.Load()) * time.Millisecond }
 	n.restart(t)
 	return k
 }
@@ -33,7 +34,7 @@ func (k *keeper) run(t testing.TB, d time.Duration) (all view.Swept) {
 	t.Helper()
 	first := min(20*time.Hour, d)
 	for _, step := range []time.Duration{first, d - first} {
-		k.ran += step
+		k.ran.Add(step.Milliseconds())
 		k.clock.step(step)
 		got, err := k.Sweep(t.Context())
 		must(t, err)
