@@ -10,11 +10,11 @@ var sessionProofs = []proven{
 	{"I9", "what is protected does not expire, and expiry beats a claim", at(registryT, "TestTheRegistryIsItsModel", sessionsT, "TestDeadlinesAreExact"), ""},
 	{"I10, I15, I21, A63, A68", "no body, path, token or proof is told again", at(sessionsT, "TestSecretsStayWhereTheyBelong", sessionsT, "TestTranscripts"), ""},
 	{"I13, I14, I16 to I20, A64", "executors, their generations and proofs, whichever reply is lost", at(executorT, "TestExecutorsAreTheirModel", sessionsT, "TestTranscripts", sessionsT, "TestDeadlinesAreExact"), ""},
-	{"I23 to I26, I28, I30", "the life of a call", at(callbackT, "TestCallsAreTheirModel", callbackT, "TestCallsAreBounded", sessionsT, "TestDeadlinesAreExact"), ""},
+	{"I23 to I26, I28, I30", "the life of a call", at(callbackT, "TestCallsAreTheirModel", callbackT, "TestCallsAreBounded", sessionsT, "TestOneCallTooManyIsNotDispatched", sessionsT, "TestDeadlinesAreExact"), ""},
 	{"I29", "evidence fits, is the controller's, and ends with the outcome", at(evidenceT, "TestAnAnswerFitsItsReserve", evidenceT, "TestEvidenceIsOfOneSessionAndBounded", sessionsT, "TestDeadlinesAreExact"), ""},
 	{"A60", "the socket is its user's alone", at(localT, "TestOnDiskNobodyElseGetsIn", localT, "TestUnsafePlacesAreRefused"), ""},
 	{"A61, A62", "a token counts on its connection, until it is outlived", at(controlT, "TestControlIsItsModel", sessionsT, "TestTranscripts"), ""},
 	{"A67", "a full queue disconnects and dispatches nothing again", at(sessionsT, "TestAFullQueueDisconnectsAndNeverRedispatches"), ""},
 	{"A69", "floods, halves and giants cost the others nothing", at(sessionsT, "TestConnectionsAndRequestsHaveLimits", sessionsT, "TestRecordsHaveALimit", sessionsT, "TestStalePeersCostNothing", sessionsT, "TestDeadlinesAreExact"), "10,000 peers: not run"},
-	{"R19, sessions", "registry, executor, callback, control and operations equal their models", at(registryT, "TestTheRegistryIsItsModel", executorT, "TestExecutorsAreTheirModel", callbackT, "TestCallsAreTheirModel", controlT, "TestControlIsItsModel", operationT, "TestOperationsAreTheirModel"), ""},
+	{"R19, sessions", "registry, executor, callback, control and operations equal their models", at(registryT, "TestTheRegistryIsItsModel", executorT, "TestExecutorsAreTheirModel", callbackT, "TestCallsAreTheirModel", controlT, "TestControlIsItsModel", operationT, "TestOperationsAreTheirModel", sessionsT, "TestRandomSequencesKeepThePromises"), ""},
 }

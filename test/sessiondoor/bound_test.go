@@ -1,6 +1,7 @@
 package sessiondoor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -222,5 +223,51 @@ func TestAFullQueueDisconnectsAndNeverRedispatches(t *testing.T) {
 			t.Errorf("resumed: %s, dispatched again: %+v", got, s.call)
 		}
 		s.end()
+	})
+}
+
+// A daemon has 32 calls at most, those that ended in an active turn included. One more
+// fails in the model's eyes without having been dispatched, and the turn goes on.
+func TestOneCallTooManyIsNotDispatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.ready("a")
+		s.lends("a")
+		var prompt strings.Builder
+		for i := range bound.Callbacks.Int() {
+			fmt.Fprintf(&prompt, "both c%d add {\"a\":1}\npause\n", i)
+		}
+		s.answer("a", fmt.Sprintf(start, prompt.String()+"call more add {\"a\":1}\nhold"))
+		s.wait("1s")
+		s.dials("b")
+		got := s.answer("b", `session.claim S=<session.a> O=c {"mode":"takeover"}`)
+		if !strings.Contains(got, `"state":"running","assistant_text":"failed limit_exceeded not_dispatched`) {
+			t.Errorf("the turn is %s", got)
+		}
+		got = s.answer("b", `turn.application_evidence S C {"turn_id":"<turn.1>"}`)
+		if n := strings.Count(got, `"status":"pending"`); n != bound.Callbacks.Int() || strings.Contains(got, `"more"`) || len(got) > bound.EvidenceBytes.Int() {
+			t.Errorf("%d calls in %d bytes", n, len(got))
+		}
+		if got := s.answer("b", `executor.resume O=r {{{proof.a}}}`); strings.Count(got, `"pending"`) != bound.Callbacks.Int() || len(got) > bound.PendingCallBytes.Int() {
+			t.Errorf("resumed in %d bytes: %.100s", len(got), got)
+		}
+		s.end()
+	})
+}
+
+// A daemon that is to stop does not wait for a worker longer than it is told to.
+func TestStoppingIsGivenUpInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.ready("a")
+		s.r.gate = make(chan struct{})
+		s.answer("a", `turn.start S C O=t {"prompt":"deaf"}`)
+		ctx, cancel := context.WithTimeout(t.Context(), bound.TurnStop.Duration()-1)
+		defer cancel()
+		if err := s.r.service.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("closed: %v", err)
+		}
+		close(s.r.gate)
+		s.r.server.Close()
 	})
 }
