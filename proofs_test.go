@@ -17,7 +17,7 @@ var proofs = []proven{
 	{"I55", "a final reply is durable and stays the same bytes", at(doorsT, "TestRecordedAnswersAreTheSameBytes", crashT, "TestEveryFaultPointTellsTheTruthAfterwards", crashT, "TestKilledAtRandomNothingIsLostOrDoubled"), ""},
 	{"I56", "settled rows change by reconciliation only", at(invocationT, "TestMovesNeverLoseAnOutcomeNorDispatchTwice", authorityT, "TestEveryStateMeetsEveryCommand", storeT, "TestAnAttemptIsSettledOnce"), ""},
 	{"I57", "a dead process leaves no row open behind an open door", at(storeT, "TestADeadProcessesCallsAreClassified", storeT, "TestManyLeftBehindAreClassifiedInBatches", crashT, "TestKilledAtRandomNothingIsLostOrDoubled"), ""},
-	{"I58", "nothing causes a second dispatch", at(upstreamT, "TestEvents", upstreamT, "TestGivingUp", crashT, "TestOneTxManyTimesAtOnceHasOneEffect"), ""},
+	{"I58", "nothing causes a second dispatch", at(upstreamT, "TestEvents", upstreamT, "TestGivingUp", crashT, "TestOneTxManyTimesAtOnceHasOneEffect", bridgeT, "TestACallGoesOutOnce"), ""},
 	{"I59", "not dispatched means that no byte went out", at(doorsT, "TestTranscripts", upstreamT, "TestCallThatMustNotGoOutIsUnreached", crashT, "TestKilledAtRandomNothingIsLostOrDoubled"), ""},
 	{"I60", "an unknown tx outside its age is refused", at(storeT, "TestTheAgeOfATxIsBounded", storeT, "TestResultsGoAfterAWeekRowsAfterNinetyDaysAndDoubtsNever", authorityT, "TestACallIsAllowedOnlyIfEverythingHolds"), ""},
 	{"I61", "results a week, rows ninety days, doubts for ever", at(storeT, "TestResultsGoAfterAWeekRowsAfterNinetyDaysAndDoubtsNever", storeT, "TestASweepTakesWhatIsDueWhereverItStands"), ""},
@@ -151,6 +151,7 @@ const (
 	upstreamsT  = "test/upstreams"
 	portT       = "test/port"
 	liveT       = "test/cli/live"
+	bridgeT     = "internal/faces/cli/bridge"
 	settingsT   = "internal/faces/cli/settings"
 	turnsT      = "internal/service/turns"
 	lendingT    = "test/lending"
