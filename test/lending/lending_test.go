@@ -39,7 +39,10 @@ func TestMain(m *testing.M) {
 	hosttest.Main(m)
 }
 
-const script = `on act
+const script = `on wait
+say waiting
+pause 10s
+on act
 say Acting.
 call act {"what":"x"}
 then
@@ -576,5 +579,34 @@ func TestTheAgentHasToolsOfItsOwn(t *testing.T) {
 	shown := replay(t, d, id)
 	if n := len(shown.kinds("tool_call")); n != 3 || len(shown.kinds("tool_result")) != 3 {
 		t.Errorf("the record is %v", shown)
+	}
+}
+
+// A daemon that is told to end lets its turn end, records that, and goes in order.
+func TestADaemonThatIsToldToEndEndsItsTurns(t *testing.T) {
+	d := start(t, short(t), "")
+	ctx := patience(t)
+	c, err := executor.Open(ctx, executor.Options{Socket: d.socket, Name: "test", Version: "1", Plain: true})
+	must(t, err)
+	defer c.Close()
+	id, err := c.CreateSession(ctx, "")
+	must(t, err)
+	s, err := c.Claim(ctx, id, false)
+	must(t, err)
+	a, err := s.Start(ctx, "wait")
+	must(t, err)
+	must(t, d.cmd.Process.Signal(syscall.SIGTERM))
+	end, err := terminal(ctx, c, a.TurnID)
+	must(t, err)
+	if end.Error == nil || end.Error.Code != "shutdown" {
+		t.Errorf("the turn ended as %+v", end)
+	}
+	<-d.ended
+	if code := d.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("the daemon ended with exit code %d", code)
+	}
+	again := start(t, d.folder, "")
+	if kept := replay(t, again, id); !slices.ContainsFunc(kept, func(e recorded) bool { return e.Kind == "turn_status" && e.Data.Code == "shutdown" }) {
+		t.Errorf("the record is %v", kept)
 	}
 }
