@@ -50,6 +50,15 @@ var guards = []guard{
 	{"a dead process leaves a doubt", settleFile, "row.State, row.SettledAt = invocation.Indeterminate, now", "row.State, row.SettledAt = invocation.NotDispatched, now", of("TestADeadProcessesCallsAreClassified")},
 	{"a result against its schema", "internal/domain/pool/invocation/shape.go", "if !ok || !fits(structured, output) {", "if !ok {", []string{"./internal/domain/pool/invocation"}},
 
+	// What is bounded is not passed, and what is kept is not lost early.
+	{"a day that is used up", "internal/domain/pool/budget/budget.go", "l.PerDay > 0 && today >= l.PerDay", "false", []string{"./internal/domain/pool/budget"}},
+	{"a doubt's part of a day", "internal/adapters/store/journal/count.go", "r.State != invocation.NotDispatched && r.State", "r.State != invocation.Indeterminate && r.State != invocation.NotDispatched && r.State",
+		of("TestADoubtKeepsItsPartOfTheDay")},
+	{"the minute before a start", "internal/adapters/store/tally/tally.go", "if before && n.Metered() {", "if false {", of("TestTheMinuteSlides")},
+	{"a result that is young", "internal/adapters/store/retention/sweep.go", "at.row.State.Unresolved() || at.told > due", "at.row.State.Unresolved()", of("TestResultsGoAfterAWeekRowsAfterNinetyDaysAndDoubtsNever")},
+	{"a sweep that the trail does not tell of", "internal/adapters/store/witness/witness.go", " && t.entry <= w.swept.results", "", of("TestAThiefIsNoSweep")},
+	{"a result in another row", "internal/adapters/store/record/invocation.go", `Row: r.Owner.String() + " " + r.ID.String(), `, "", of("TestResultsAreSealedToTheirRows")},
+
 	// A copy of an older time revives nothing.
 	{"a tx that is older than a restore", callFile, "if at.IsZero() || c.Minted ||", "if true || at.IsZero() || c.Minted ||", of("TestARestoredStoreRevivesNothing")},
 	{"what was not sent when a copy was made", settleFile, "func Restored(row invocation.Row, now time.Time) invocation.Row {\n\tif row.State.Settled() {", "func Restored(row invocation.Row, now time.Time) invocation.Row {\n\tif row.State.Settled() || row.State == invocation.NotDispatched {", authorityTests},
@@ -66,7 +75,7 @@ var guards = []guard{
 		[]string{"./test/crash", "-run", "TestEveryFaultPointTellsTheTruthAfterwards/FP4_kill"}},
 	{"a clock that is set back", "internal/adapters/store/ledger/clock.go", "time.UnixMilli(max(wall, floor))", "time.UnixMilli(max(wall, min(wall, floor)))", of("TestTheClockNeverGoesBehindWhatIsStored")},
 	{"a row of the trail that was changed", "internal/domain/pool/audit/audit.go", "if e.Hash != e.sum() {", "if false {", []string{"./internal/domain/pool/audit"}},
-	{"a call that was changed", "internal/adapters/store/journal/verify.go", "&& sum == t.row.Digest()", "", of("TestTamperingIsNamed")},
+	{"a call that was changed", "internal/adapters/store/witness/witness.go", "&& sum == t.row.Digest()", "", of("TestTamperingIsNamed")},
 	{"a database that is not the newest", "internal/adapters/store/ledger/ledger.go", "if err := l.identity.check(tx, last.Epoch, newest > 0); err != nil {",
 		"if err := l.identity.check(tx, last.Epoch, newest > 0); err != nil && false {", of("(TestALostDatabaseIsNoNewOne|TestAnOlderDatabaseIsNotTakenForTheNewest)")},
 	{"the fence after a failed commit", "internal/means/sqldb/writer.go", `w.refuse(w.fence.raise("a commit failed", unknown(err)))`, "w.refuse(noRoom(err))", sqldbTests},
@@ -79,6 +88,6 @@ var guards = []guard{
 	// The doors.
 	{"a name that is not this host's", "internal/faces/httpguard/httpguard.go", "if !g.knowsHost(r.Host) {", "if false {", []string{"./internal/faces/httpguard"}},
 	{"a page of another origin", "internal/faces/httpguard/httpguard.go", "if !g.knowsOrigin(r) || g.cross.Check(r) != nil {", "if false {", []string{"./internal/faces/httpguard"}},
-	{"another user at the owner's socket", "internal/faces/admin/socket.go", "if err == nil && uid == l.uid {", "if err == nil {", []string{"./internal/faces/admin"}},
+	{"another user at the owner's socket", "internal/means/localsocket/localsocket.go", "if err == nil && uid == l.uid {", "if err == nil {", []string{"./internal/means/localsocket"}},
 	{"nothing outlives the host", "internal/means/childprocess/supervise.go", "_, _ = io.Copy(io.Discard, lifeline) // its end is the news, however it comes\n", "_, _ = io.Copy(io.Discard, lifeline)\n\t\treturn\n", []string{"./internal/means/childprocess"}},
 }
