@@ -254,7 +254,7 @@ func (d verbs) failures(i importing, failed []adminwire.FailedServer, of int) er
 		if exception, ok := s.Error.Details["exception"].(string); ok {
 			again := i
 			again.Except = append(slices.Clone(i.Except), exception)
-			failed[n].Error.Details["fix"] = again.Again() + ", if that is the server you mean"
+			failed[n].Error.Details["fix"] = again.Again()
 		}
 	}
 	sheet.Failed(d.Err, failed, d.Here)
