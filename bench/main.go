@@ -52,6 +52,9 @@ func run(args []string) error {
 			return load.Serve(os.Stdin, os.Stdout)
 		case echoVerb:
 			tools, err := strconv.Atoi(args[1])
+			if len(args) > 2 && args[2] == echo.FarArg {
+				return errors.Join(err, echo.Far(os.Stdin, os.Stdout, tools))
+			}
 			return errors.Join(err, echo.Serve(os.Stdin, os.Stdout, tools))
 		}
 	}

@@ -37,6 +37,7 @@ type bench struct {
 	wide       string     // the program of the wide server, which can be removed
 	pool       whole.Pool // as it was made; everything works on copies
 	load       *load.Process
+	far        *farServer
 	host       *host
 	verbs      *alone.Verbs
 	bare       *alone.Rows
@@ -63,9 +64,13 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 		return nil, err
 	}
 	b.note("a pool")
+	if b.far, err = startFar(b.self); err != nil {
+		return nil, err
+	}
 	b.pool, err = whole.Prepare(ctx, filepath.Join(b.dir, "pool"), whole.Servers{
-		Narrow: []string{b.self, echoVerb, "1"}, Wide: []string{b.wide, echoVerb, fmt.Sprint(wideTools)}})
+		Narrow: []string{b.self, echoVerb, "1"}, Wide: []string{b.wide, echoVerb, fmt.Sprint(wideTools)}, Far: b.far.url})
 	if err != nil {
+		b.far.close()
 		return nil, err
 	}
 	if err := b.openAll(); err != nil {
@@ -103,6 +108,7 @@ func (b *bench) openAll() error {
 
 // close ends whatever runs still.
 func (b *bench) close() {
+	b.far.close()
 	if b.load != nil {
 		b.load.Close()
 	}
@@ -135,6 +141,8 @@ func copyProgram(to, from string) error {
 func (b *bench) target(kind load.Kind, addr string) load.Target {
 	t := load.Target{Kind: kind, Addr: addr, Token: b.pool.MCP, Tool: b.pool.Tool, Command: []string{b.self, echoVerb, "1"}}
 	switch kind {
+	case load.Far:
+		t.Tool = b.pool.FarTool
 	case load.List:
 		t.Token = b.pool.ReaderMCP
 	case load.Get, load.Put:

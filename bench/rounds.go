@@ -46,6 +46,8 @@ func (b *bench) subjects() []*subject {
 		{name: direct, callers: 1, calls: one, run: b.loads(load.Direct)},
 		{name: string(load.Legacy), callers: 1, calls: one, host: true, run: b.loads(load.Legacy)},
 		{name: string(load.Modern), callers: 1, calls: one, host: true, run: b.loads(load.Modern)},
+		{name: string(load.Far), callers: 1, calls: one, host: true, run: b.loads(load.Far)},
+		{name: string(load.Far) + ", 16", callers: manyOne, calls: many, host: true, run: b.loads(load.Far)},
 		{name: verbs16, callers: manyOne, calls: many, run: store},
 		{name: rows16, callers: manyOne, calls: many, run: rows},
 		{name: string(load.Legacy) + ", 16", callers: manyOne, calls: many, host: true, run: b.loads(load.Legacy)},
@@ -153,6 +155,7 @@ func (b *bench) judge(all map[string]*subject) {
 		b.judgeOne(all, all[string(era)], era)
 		b.judgeMany(all, all[string(era)+", 16"], era)
 	}
+	b.judgeFar(all)
 	for _, kind := range []load.Kind{load.Get, load.Put} {
 		s, rows, verb := all[string(kind)], all[string(kind)+" rows"], all[string(kind)+" verb"]
 		ratio := func(to *subject) float64 {

@@ -92,7 +92,7 @@ func openMCP(t Target) (*mcpCaller, error) {
 	case Legacy:
 		c.after = []byte(call + "}}")
 		return c, c.initialize()
-	case Modern:
+	case Modern, Far:
 		c.after = []byte(call + "," + meta)
 		w.header("Mcp-Method", "tools/call")
 		w.header("Mcp-Name", t.Tool)

@@ -26,6 +26,7 @@ const (
 	Direct Kind = "direct"
 	Legacy Kind = "legacy" // tools/call in a session of 2025-11-25
 	Modern Kind = "modern" // tools/call of 2026-07-28
+	Far    Kind = "far"    // the same, of a tool behind HTTP
 	List   Kind = "list"   // tools/list of 2026-07-28
 	Put    Kind = "put"    // a new item over /rpc/v1
 	Get    Kind = "get"    // an item over /rpc/v1

@@ -3,6 +3,7 @@ package whole
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/stewardhost/steward/bench/echo"
@@ -22,6 +23,7 @@ import (
 // The names of what a pool is made with.
 const (
 	Narrow = "echo"   // the server with one tool
+	Far    = "far"    // the same over HTTP
 	Wide   = "many"   // the server with as many tools as a pool may have
 	Reader = "reader" // the app that may call all of those
 	Caller = "caller" // the app that may call the one, and get and put items
@@ -33,6 +35,7 @@ type Pool struct {
 	MCP, RPC  string   // tokens of Caller
 	ReaderMCP string   // token of Reader
 	Tool      string   // of the narrow server, as Caller knows it
+	FarTool   string   // of the far one, empty where there is none
 	Resource  string   // of the narrow server
 	Methods   []string // of the wide server
 	FirstCall string   // inv_… of the first call of the narrow server
@@ -41,8 +44,11 @@ type Pool struct {
 // Method is the method of the narrow server.
 const Method = echo.Tool
 
-// Servers are the commands of the two servers.
-type Servers struct{ Narrow, Wide []string }
+// Servers are the commands of the two servers, and the address of a third, if any.
+type Servers struct {
+	Narrow, Wide []string
+	Far          string
+}
 
 // Prepare makes a pool as an owner would: it imports both servers, approves all
 // that they offer, adds two apps, grants, and has each method called once. The
@@ -80,6 +86,16 @@ func (h *Host) prepare(ctx context.Context, p *Pool, servers Servers) error {
 		return err
 	}
 	p.Tool = tools[0]
+	if servers.Far != "" {
+		far := importer.Entry{Name: Far, URL: servers.Far, Exception: strings.TrimSuffix(servers.Far, "/mcp") + "=127.0.0.1/32"}
+		if methods, err = h.offerEntry(ctx, far); err != nil {
+			return err
+		}
+		if tools, err = h.grant(ctx, Caller, Far, methods); err != nil {
+			return err
+		}
+		p.FarTool = tools[0]
+	}
 	if _, err := h.grant(ctx, Caller, resource.AliasItems, []string{"get", "put"}); err != nil {
 		return err
 	}
@@ -99,7 +115,11 @@ func (h *Host) prepare(ctx context.Context, p *Pool, servers Servers) error {
 
 // offer imports a server and approves everything.
 func (h *Host) offer(ctx context.Context, name string, command []string) ([]string, error) {
-	listing, err := h.importer.Add(ctx, h.owner, importer.Entry{Name: name, Command: command[0], Args: command[1:]})
+	return h.offerEntry(ctx, importer.Entry{Name: name, Command: command[0], Args: command[1:]})
+}
+
+func (h *Host) offerEntry(ctx context.Context, e importer.Entry) ([]string, error) {
+	listing, err := h.importer.Add(ctx, h.owner, e)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/fleet"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/remote"
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/budget"
@@ -25,6 +26,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/childprocess"
+	"github.com/stewardhost/steward/internal/means/egress"
 	"github.com/stewardhost/steward/internal/means/sqldb"
 	"github.com/stewardhost/steward/internal/service/access"
 	"github.com/stewardhost/steward/internal/service/builtins"
@@ -130,6 +132,17 @@ type connections struct{ *fleet.Fleet }
 func (f *connections) Reach(context.Context, importer.Entry) error { return nil }
 
 func (f *connections) Use(adapter id.Adapter, _ id.Owner, e importer.Entry) error {
+	if e.Remote() {
+		gate, err := egress.New(egress.Options{}).Also(e.Exception)
+		if err != nil {
+			return err
+		}
+		target, err := egress.Parse(e.URL)
+		f.Fleet.Use(adapter, func() *mcpupstream.Client {
+			return mcpupstream.NewRemote(e.Name, remote.Spec{Gate: gate, Target: target}, mcpupstream.Options{})
+		})
+		return err
+	}
 	f.Fleet.Use(adapter, func() *mcpupstream.Client {
 		return mcpupstream.NewStdio(e.Name, childprocess.Spec{Command: e.Command, Args: e.Args, Env: childprocess.BaseEnv()}, mcpupstream.Options{})
 	})
