@@ -236,6 +236,27 @@ func TestAListIsAskedAgain(t *testing.T) {
 	})
 }
 
+// What is used by its name says it in a header, in the era without sessions.
+func TestNamesStandInHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t, func(w http.ResponseWriter, r *http.Request) {
+			says(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"name":%q,"method":%q,"version":%q}}`, r.Header.Get(nameHeader), r.Header.Get(methodHeader), r.Header.Get(versionHeader)))(w, r)
+		})
+		c := connect(t, h)
+		for method, c2 := range map[string]struct{ params, name string }{
+			"tools/call":     {`"name":"t","uri":"u"`, "t"},
+			"resources/read": {`"name":"t","uri":"a://b?c"`, "a://b?c"},
+			"tools/list":     {`"name":"t"`, ""},
+		} {
+			c.say(`{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + c2.params + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`)
+			want := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"name":%q,"method":%q,"version":"2026-07-28"}}`, c2.name, method)
+			if got := c.hear(); got != want {
+				t.Errorf("%s: %s, want %s", method, got, want)
+			}
+		}
+	})
+}
+
 // sessions answers as a host with sessions does; forget makes it another host.
 type sessions struct {
 	mu    sync.Mutex
@@ -320,7 +341,7 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 			t.Errorf("%s after %q", got, h.seen)
 		}
 		c.say(strings.Replace(call, `"t"`, `"t\r\nX-A: b"`, 1))
-		if got := c.hear(); !strings.Contains(got, "there is no such tool") {
+		if got := c.hear(); !strings.Contains(got, "there is no such thing") {
 			t.Error(got)
 		}
 	})

@@ -18,6 +18,10 @@ const (
 	methodListen      = "subscriptions/listen"
 )
 
+// namedBy is the member that names what a method uses, which a request without a
+// session says in a header too.
+var namedBy = map[string]string{methodCall: "name", "resources/read": "uri"}
+
 // The members of _meta that say in which revision a request stands, and under
 // which tx a call goes.
 const (
@@ -40,7 +44,7 @@ type message struct {
 	id      strictjson.Raw // nil for none
 	method  string         // empty for an answer
 	version string         // of a request of the era without sessions
-	name    string         // of what is called
+	name    string         // of what is called or read
 	tx      string
 	cancels string // the id that a cancellation is about, as it was written
 }
@@ -69,7 +73,7 @@ func parse(l line) (m message, problem string) {
 	m.method = text(members["method"])
 	params, _ := strictjson.Members(members["params"], lineLimits)
 	meta, _ := strictjson.Members(params["_meta"], lineLimits)
-	m.version, m.tx, m.name = text(meta[metaVersion]), text(meta[metaTx]), text(params["name"])
+	m.version, m.tx, m.name = text(meta[metaVersion]), text(meta[metaTx]), text(params[namedBy[m.method]])
 	if m.method == methodCancelled {
 		m.cancels = string(params["requestId"])
 	}

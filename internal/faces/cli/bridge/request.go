@@ -25,8 +25,8 @@ const (
 // request sends a request and writes its answer. A call is sent again only after
 // the host has said itself that it did not take it.
 func (b *bridge) request(ctx context.Context, m message) {
-	if m.method == methodCall && m.modern() && !headerSafe(m.name) {
-		b.write(failure(m.id, codeParams, "there is no such tool"))
+	if m.modern() && !headerSafe(m.name) {
+		b.write(failure(m.id, codeParams, "there is no such thing"))
 		return
 	}
 	renewals := 0
@@ -119,7 +119,7 @@ func (b *bridge) post(ctx context.Context, m message) (*http.Response, error) {
 	case m.modern():
 		h.Set(versionHeader, m.version)
 		h.Set(methodHeader, m.method)
-		if m.method == methodCall {
+		if m.name != "" {
 			h.Set(nameHeader, m.name)
 		}
 	case s.id != "" && m.method != methodInitialize:
