@@ -66,6 +66,7 @@ var steps = []step{
 	{"An equal call is held back, since nobody knows whether the first one happened", (*story).heldBack},
 	{"The owner finds out and says so; the doubt is over", (*story).reconcile},
 	{"Revoking a grant stops the next call", (*story).revoke},
+	{"A capsule serves a folder as resources, to who was granted reading it", (*story).capsule},
 	{"The journal is checked, row by row", (*story).verify},
 	{"Start the session daemon of a folder", (*story).startDaemon},
 	{"An application lends its clock to an agent session, and the agent uses it", (*story).lend},
