@@ -14,6 +14,7 @@ var busProofs = []proven{
 	{"A70, A71, A73, A75", "payload principals, crossed and forged answers, wide subscriptions", at(natsbusT, "TestARawClientForgesNothing", natsbusT, "TestSubscriptionsStayInside", brokerT, "TestAnswersThatCrossOverAreDropped"), ""},
 	{"A72", "a squatter never wins, and is told of", at(brokerT, "TestACollisionIsAnEventEachTime", brokerT, "TestACapsuleThatMayNotBeReadIsNotThere"), ""},
 	{"A74", "floods and large answers end at their caps", at(describeT, "TestWhatDoesNotCountIsDroppedWithAReason", capsulewireT, "TestReadAnswers", capsulehostT, "TestACapsuleThatMisbehavesIsEnded"), ""},
+	{"R11", "a partition fails closed, and heals within three seconds", at(natsbusT, "TestAPartitionFailsClosedAndHeals", natsbusT, "TestTheBrokerComesBackAfterItsConnectionIsCut", natsbusT, "TestAFloodDelaysNobodyElseAndIsTold"), "servers of an external cluster: not built"},
 	{"BF1, BF38", "the first list is whole, and nobody to ask is no wait", at(brokerT, "TestTheFirstListWaitsForWhoWarmsUp", brokerT, "TestNobodyToAskIsNoWait", busdoorT, "TestCapsulesLiveAndDieWithTheHost"), ""},
 	{"BF5 to BF7", "a change is told once and never swallowed", at(libraryT, "TestAChangeIsToldOnceAndNeverSwallowed", brokerT, "TestALateAnswerIsAChange"), ""},
 	{"BF9, BF14 to BF16", "a manifest that cannot work is refused with what would be right", at(capsulefileT, "TestARefusalSaysWhatWouldBeRight", topicT, "TestClaimsReachWhatIsTheHostsOnlyByName"), ""},

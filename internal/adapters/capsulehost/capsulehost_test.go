@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
 	"github.com/stewardhost/steward/capsule"
@@ -63,6 +64,19 @@ var programs = map[string]func(){
 			},
 		})
 		fmt.Fprintln(os.Stderr, "ended", err)
+	},
+	// server is an MCP server, which the host knows nothing else of.
+	"server": func() {
+		s := mcp.NewServer(&mcp.Implementation{Name: "docs", Version: "1"}, nil)
+		s.AddResource(&mcp.Resource{URI: "docs:a", Name: "a"}, func(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, Text: "x"}}}, nil
+		})
+		s.AddResource(&mcp.Resource{URI: "docs:wait", Name: "wait"}, func(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			<-ctx.Done()
+			fmt.Fprintln(os.Stderr, "called off")
+			return nil, ctx.Err()
+		})
+		_ = s.Run(context.Background(), &mcp.StdioTransport{})
 	},
 	"garbage": func() { greet(); fmt.Println(`{"type":"ready"}`); fmt.Println("hello"); forever() },
 	"twice":   func() { greet(); fmt.Println(`{"type":"ready"}`); fmt.Println(`{"type":"ready"}`); forever() },
@@ -328,6 +342,56 @@ func TestWhatWasNotInstalledIsNotStarted(t *testing.T) {
 	}
 	if again := next(t, b.seats); again.place.Source != s.place.Source {
 		t.Error("an upgrade changed the source")
+	}
+}
+
+func TestAnMCPServerIsACapsule(t *testing.T) {
+	b := newBench(t, nil)
+	folder := t.TempDir()
+	manifest := fmt.Sprintf("name = \"docs\"\nversion = \"1\"\nruntime = \"mcp\"\ncommand = [%q, \"server\"]\n", os.Args[0])
+	if err := os.WriteFile(filepath.Join(folder, "Capsule.toml"), []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := b.Inspect(folder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Start(c); err != nil {
+		t.Fatal(err)
+	}
+	s := next(t, b.seats)
+	for _, one := range []struct {
+		q    capsulehost.Request
+		want string
+	}{
+		{ask(t, topic.DescribeRequest, "d", "{}"), `d {"resources":[{"uri":"docs:a","name":"a"},{"uri":"docs:wait","name":"wait"}]}`},
+		{readOf(t, "r", "docs:a"), `r {"uri":"docs:a","contents":[{"text":{"uri":"docs:a","text":"x"}}]}`},
+	} {
+		s.take(one.q)
+		if got := next(t, s.answers); got != one.want {
+			t.Errorf("got %s, want %s", got, one.want)
+		}
+	}
+	for i := range 5 { // more than work at once
+		s.take(readOf(t, fmt.Sprint("w", i), "docs:wait"))
+	}
+	for i := range 5 {
+		s.take(ask(t, fmt.Sprint(topic.Cancel, ".w", i), fmt.Sprint("w", i), "{}"))
+	}
+	s.take(readOf(t, "s", "docs:a")) // which waits for none of them
+	for got := ""; !strings.HasPrefix(got, "s "); {
+		got = next(t, s.answers)
+	}
+	s.take(readOf(t, "other", "other:a"))
+	if err := syscall.Kill(b.Statuses()[0].PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	next(t, s.closed)
+	next(t, b.seats)
+	for len(s.answers) > 0 {
+		if got := <-s.answers; strings.HasPrefix(got, "other ") {
+			t.Errorf("a read of somebody else's URI was answered: %s", got)
+		}
 	}
 }
 

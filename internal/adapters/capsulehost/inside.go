@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
+	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/protocol/capsulewire"
 )
 
@@ -12,7 +13,7 @@ import (
 const insideCalls = 4
 
 // answerInside answers with a handler of the host. Its end is waited for.
-func (r *runtime) answerInside(ctx context.Context, seat Seat) error {
+func (r *runtime) answerInside(ctx context.Context, seat Seat, h Handler) error {
 	var working sync.WaitGroup
 	defer working.Wait()
 	r.becomeReady()
@@ -23,7 +24,7 @@ func (r *runtime) answerInside(ctx context.Context, seat Seat) error {
 				case <-ctx.Done():
 					return
 				case q := <-r.inbox:
-					r.answerOne(ctx, seat, q)
+					r.answerOne(ctx, seat, h, q)
 				}
 			}
 		})
@@ -32,15 +33,19 @@ func (r *runtime) answerInside(ctx context.Context, seat Seat) error {
 	return ctx.Err()
 }
 
-func (r *runtime) answerOne(ctx context.Context, seat Seat, q Request) {
+func (r *runtime) answerOne(ctx context.Context, seat Seat, h Handler, q Request) {
 	ctx, cancel := context.WithDeadline(ctx, q.Deadline)
 	defer cancel()
+	if !r.work(q.Round, cancel) {
+		return
+	}
+	defer r.rest(q.Round)
 	var record any
 	switch q.Topic.String() {
 	case topic.DescribeRequest:
-		list, err := r.plan.handler.Describe(ctx, r.host.principal)
+		list, err := h.Describe(ctx, r.host.principal)
 		if err != nil {
-			r.log.Warn("a capsule of the host cannot say what it serves", "err", err)
+			r.log.Warn("a capsule cannot say what it serves", "err", err)
 			return
 		}
 		record = capsulewire.DescribeResponse{Resources: list}
@@ -49,14 +54,17 @@ func (r *runtime) answerOne(ctx context.Context, seat Seat, q Request) {
 		if err != nil {
 			return
 		}
-		contents, mine, err := r.plan.handler.Read(ctx, r.host.principal, question.URI)
+		contents, mine, err := h.Read(ctx, r.host.principal, question.URI)
 		if !mine {
 			return
 		}
 		answer := capsulewire.ReadResponse{URI: question.URI, Contents: contents}
 		if err != nil {
-			r.log.Warn("a capsule of the host cannot read", "err", err)
+			r.log.Warn("a capsule cannot read", "err", err)
 			text := "it cannot be read now"
+			if fault.Is(err, fault.UpstreamFailed) {
+				text = fault.From(err).Text // of a server, not of the host
+			}
 			answer = capsulewire.ReadResponse{URI: question.URI, Error: &text}
 		}
 		record = answer

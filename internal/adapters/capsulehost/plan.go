@@ -19,6 +19,7 @@ import (
 
 // plan is how a capsule runs, read from its files or known to the host.
 type plan struct {
+	runtime  string
 	claim    topic.Claim
 	families []string
 	spec     childprocess.Spec // of a process
@@ -115,7 +116,7 @@ func (h *Host) plan(c Installed) (plan, error) {
 		return plan{}, changed(c)
 	}
 	command, _ := ownFile(c.Folder, file.Command[0])
-	return plan{claim: file.Claim, families: file.Families,
+	return plan{runtime: file.Runtime, claim: file.Claim, families: file.Families,
 		spec: childprocess.Spec{Command: command, Args: file.Command[1:], Env: childprocess.BaseEnv(), Dir: c.Folder}}, nil
 }
 

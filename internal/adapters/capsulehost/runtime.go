@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stewardhost/steward/internal/adapters/capsulehost/capsulefile"
 	"github.com/stewardhost/steward/internal/domain/bus/describe"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/ground/bound"
@@ -40,9 +41,11 @@ type runtime struct {
 	failures int // since it was last steady
 	restarts int
 	process  *childprocess.Process
-	words    string // of the process before
+	off      map[string]bool // rounds that were called off before a handler began
+	words    string          // of the process before
 	inbox    chan Request
-	open     map[string]Request // by the id of the frame
+	open     map[string]Request            // by the id of the frame
+	working  map[string]context.CancelFunc // of a handler, by round
 }
 
 func newRuntime(h *Host, c Installed, p plan) *runtime {
@@ -117,6 +120,7 @@ func (r *runtime) live(ctx context.Context) error {
 	lost := make(chan struct{}, 1)
 	r.mu.Lock()
 	r.inbox, r.open = make(chan Request, bound.CapsuleCalls.Int()), map[string]Request{}
+	r.working, r.off = map[string]context.CancelFunc{}, map[string]bool{}
 	r.state, r.reason, r.since = Starting, "", time.Now()
 	r.mu.Unlock()
 	place := Place{r.host.principal, r.source, r.plan.claim, r.capsule.Build}
@@ -139,8 +143,11 @@ func (r *runtime) live(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}()
-	if r.plan.handler != nil {
-		return r.answerInside(ctx, seat)
+	switch {
+	case r.plan.handler != nil:
+		return r.answerInside(ctx, seat, *r.plan.handler)
+	case r.plan.runtime == capsulefile.MCP:
+		return r.runServer(ctx, seat)
 	}
 	return r.runProcess(ctx, seat)
 }
@@ -165,6 +172,12 @@ func (r *runtime) becomeReady() {
 func (r *runtime) take(q Request) {
 	r.mu.Lock()
 	inbox := r.inbox
+	handled := r.plan.handler != nil || r.plan.runtime == capsulefile.MCP
+	if handled && isCancel(q) { // a program hears of it in its turn
+		r.callOff(q.Round)
+		r.mu.Unlock()
+		return
+	}
 	r.mu.Unlock()
 	select {
 	case inbox <- q:
@@ -222,6 +235,39 @@ func (r *runtime) finish(id string) (Request, bool) {
 	delete(r.open, id)
 	return q, ok
 }
+
+// callOff ends the work of a handler at once, since all who work may be busy, or
+// keeps it from beginning. The lock is held.
+func (r *runtime) callOff(round string) {
+	if cancel := r.working[round]; cancel != nil {
+		cancel()
+		return
+	}
+	if len(r.off) >= bound.CapsuleCalls.Int() { // of other capsules' reads, most of them
+		clear(r.off)
+	}
+	r.off[round] = true
+}
+
+// work notes that a handler begins, unless that was called off.
+func (r *runtime) work(round string, cancel context.CancelFunc) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.off[round] {
+		delete(r.off, round)
+		return false
+	}
+	r.working[round] = cancel
+	return true
+}
+
+func (r *runtime) rest(round string) {
+	r.mu.Lock()
+	delete(r.working, round)
+	r.mu.Unlock()
+}
+
+func isCancel(q Request) bool { return strings.HasPrefix(q.Topic.String(), topic.Cancel+".") }
 
 // calledOff gives the open requests that a cancellation is about.
 func (r *runtime) calledOff(q Request) (ids []string) {

@@ -20,6 +20,7 @@ package natsbus
 
 import (
 	"crypto/rand"
+	"crypto/subtle"
 	"errors"
 	"log/slog"
 	"sync"
@@ -46,15 +47,9 @@ type Listener struct {
 
 // Options are what a host may choose; the zero value works.
 type Options struct {
-	Log   *slog.Logger
-	Nodes []Node // of a cluster in which this server is the first; for tests and later use
-	Self  Node
-}
+	Log *slog.Logger
 
-// Node is one server of a cluster, by the loopback port of its routes.
-type Node struct {
-	Name string
-	Port int
+	adjust func(*server.Options) // makes it one of several servers, in tests
 }
 
 // Bus is one embedded server and the broker's connection to it.
@@ -97,7 +92,9 @@ func Open(tenant string, l Listener, opt Options) (*Bus, error) {
 		MaxPending: bound.BusPendingBytes.Max, WriteDeadline: bound.BusWrite.Duration(),
 		Accounts: []*server.Account{server.NewAccount(tenant)}, CustomClientAuthentication: b,
 	}
-	opt.joinCluster(o)
+	if opt.adjust != nil {
+		opt.adjust(o)
+	}
 	var err error
 	if b.server, err = server.NewServer(o); err != nil {
 		return nil, fault.New(fault.Internal, "the bus cannot be set up").Because(err)
@@ -195,7 +192,7 @@ func (t *userTable) find(name string) (user, bool) {
 func (b *Bus) Check(c server.ClientAuthentication) bool {
 	o := c.GetOpts()
 	u, ok := b.users.find(o.Username)
-	if !ok || !equal(u.password, o.Password) {
+	if !ok || subtle.ConstantTimeCompare([]byte(u.password), []byte(o.Password)) != 1 {
 		return false
 	}
 	account, err := b.server.LookupAccount(b.account)

@@ -25,8 +25,12 @@ import (
 // Name is what the file is called in the capsule's folder.
 const Name = "Capsule.toml"
 
-// Process is the runtime of a program that speaks the frames of capsulewire.
-const Process = "process"
+// The runtimes: a program that speaks the frames of capsulewire, and an MCP server,
+// whose resources the host lists and reads; it needs no topics.
+const (
+	Process = "process"
+	MCP     = "mcp"
+)
 
 // File is a checked manifest.
 type File struct {
@@ -110,8 +114,10 @@ func (d document) check() error {
 		return refuse(`version is needed, such as version = "1.0.0"`)
 	case len(d.Publisher) > bound.LabelBytes.Int():
 		return refuse("publisher is too long")
-	case d.Runtime != Process:
-		return refuse(`runtime = "process" is the one that this host offers`)
+	case d.Runtime != Process && d.Runtime != MCP:
+		return refuse(`runtime = "process" or runtime = "mcp"; this host offers no other`)
+	case d.Runtime == MCP && len(d.Publish)+len(d.Subscribe) > 0:
+		return refuse("[publish] and [subscribe] are not for an MCP server; leave them out")
 	case len(d.Command) == 0 || d.Command[0] == "":
 		return refuse(`command is needed, such as command = ["./notes"]`)
 	}
@@ -129,6 +135,9 @@ func (d document) check() error {
 // claim checks what a capsule takes against what it can answer; one that was
 // advertised and can never be served would be worse than a refusal.
 func (d document) claim() (topic.Claim, error) {
+	if d.Runtime == MCP {
+		return topic.ParseClaim(keysOf(answers), []string{topic.DescribeRequest, topic.ReadRequest})
+	}
 	for name, h := range d.Subscribe {
 		want, known := handlers[name]
 		if !known {
@@ -150,6 +159,14 @@ func (d document) claim() (topic.Claim, error) {
 		}
 	}
 	return topic.ParseClaim(keys(d.Publish), keys(d.Subscribe))
+}
+
+// keysOf gives what is published in answer.
+func keysOf(m map[string]string) (out []string) {
+	for _, v := range m {
+		out = append(out, v)
+	}
+	return out
 }
 
 func keys[V any](m map[string]V) (out []string) {

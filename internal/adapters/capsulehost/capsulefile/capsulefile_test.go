@@ -65,6 +65,13 @@ func TestARefusalSaysWhatWouldBeRight(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
+	server := "name = \"docs\"\nversion = \"1\"\nruntime = \"mcp\"\ncommand = [\"npx\", \"docs\"]\n"
+	if f, err := capsulefile.Parse([]byte(server)); err != nil || !f.Claim.Serves(topic.ReadRequest) || len(f.Claim.Publish) != 2 {
+		t.Errorf("an MCP server: %+v, %v", f, err)
+	}
+	if _, err := capsulefile.Parse([]byte(server + "[publish]\n\"a.b\" = {}\n")); err == nil {
+		t.Error("an MCP server with topics passes")
+	}
 	if _, err := capsulefile.Parse([]byte(good + "#" + strings.Repeat("x", 64<<10))); !fault.Is(err, fault.TooLarge) {
 		t.Errorf("a file of 64 KiB and more: %v", err)
 	}
@@ -81,7 +88,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if !got.Claim.Serves(topic.DescribeRequest) || len(got.Command) == 0 || got.Runtime != capsulefile.Process {
+		if !got.Claim.Serves(topic.DescribeRequest) || len(got.Command) == 0 || got.Runtime != capsulefile.Process && got.Runtime != capsulefile.MCP {
 			t.Errorf("accepted %+v", got)
 		}
 	})

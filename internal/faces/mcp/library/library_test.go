@@ -70,6 +70,12 @@ func (s *shelf) serve(complete bool, pairs ...string) {
 	}
 }
 
+func (s *shelf) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fails = err
+}
+
 func (s *shelf) allow(c authority.Caller, names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,6 +173,8 @@ func TestAChangeIsToldOnceAndNeverSwallowed(t *testing.T) {
 			t.Helper()
 			<-time.After(3 * time.Second)
 			synctest.Wait()
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			if told["app"] != app || told["other"] != other {
 				t.Errorf("%s: told %v, want %d and %d", what, told, app, other)
 			}
@@ -177,11 +185,11 @@ func TestAChangeIsToldOnceAndNeverSwallowed(t *testing.T) {
 		s.serve(true, "notes:a", "notes", "notes:b", "notes")
 		s.Changed(c.Owner)
 		expect("another resource", 1, 0)
-		s.fails = fault.New(fault.TimedOut, "busy")
+		s.fail(fault.New(fault.TimedOut, "busy"))
 		s.serve(true, "notes:a", "notes", "mail:a", "mail")
 		s.Changed(c.Owner)
 		expect("the capsules cannot be asked", 1, 0)
-		s.fails = nil
+		s.fail(nil)
 		expect("asked again by itself", 2, 1)
 		s.serve(false, "mail:a", "mail")
 		s.Changed(c.Owner)
