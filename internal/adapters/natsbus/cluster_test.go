@@ -111,9 +111,11 @@ func newCluster(t *testing.T) *cluster {
 	c.Broker, err = broker.New(broker.Ports{
 		Members:     func(p topic.Principal) []describe.Member { return c.members[p] },
 		AskDescribe: func(p topic.Principal, round string, at time.Time) error { return first.AskDescribe(p, round, at) },
-		AskRead:     func(p topic.Principal, correlation, uri string, at time.Time) error { return first.AskRead(p, correlation, uri, at) },
-		AskCancel:   func(p topic.Principal, correlation string) error { return first.AskCancel(p, correlation) },
-		Audit:       func(broker.Event) {}, Changed: func(topic.Principal) {},
+		AskRead: func(p topic.Principal, correlation, uri string, at time.Time) error {
+			return first.AskRead(p, correlation, uri, at)
+		},
+		AskCancel: func(p topic.Principal, correlation string) error { return first.AskCancel(p, correlation) },
+		Audit:     func(broker.Event) {}, Changed: func(topic.Principal) {},
 	})
 	if err != nil {
 		t.Fatal(err)
