@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stewardhost/steward/internal/adapters/capsulehost/bridge"
+	"github.com/stewardhost/steward/internal/adapters/capsulehost/mcpserver"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -34,7 +34,7 @@ func (r *runtime) runServer(ctx context.Context, seat Seat) error {
 	r.process = p
 	r.mu.Unlock()
 	ctx, end := context.WithCancelCause(ctx)
-	server := bridge.New(patient{p}, func() { r.host.ports.Joined(r.host.principal) })
+	server := mcpserver.New(patient{p}, func() { r.host.ports.Joined(r.host.principal) })
 	var parts sync.WaitGroup
 	parts.Go(func() { end(server.Serve(p.Stdout())) })
 	parts.Go(func() {
@@ -59,7 +59,7 @@ func (r *runtime) runServer(ctx context.Context, seat Seat) error {
 	return fault.New(fault.Unavailable, "the server ended: "+p.Exit())
 }
 
-func handlerOf(s *bridge.Server) Handler {
+func handlerOf(s *mcpserver.Server) Handler {
 	return Handler{
 		Describe: func(ctx context.Context, _ topic.Principal) ([]capsulewire.ResourceDefinition, error) {
 			return s.List(ctx)

@@ -1,4 +1,4 @@
-// Package bridge speaks MCP with a server that has resources, so that it can be a
+// Package mcpserver speaks MCP with a server that has resources, so that it can be a
 // capsule: resources/list and resources/read become describe and read.
 //
 // It promises: one conversation, opened with the handshake of revision
@@ -11,7 +11,7 @@
 // Bounds: bound.UpstreamLineBytes a line, bound.ReplyDefinitions resources,
 // bound.ListingPages pages. A Server is safe for concurrent use: one lock guards
 // the open calls and one the output. Serve must run, and ends with the input.
-package bridge
+package mcpserver
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package bridge_test
+package mcpserver_test
 
 import (
 	"bufio"
@@ -12,19 +12,19 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/stewardhost/steward/internal/adapters/capsulehost/bridge"
+	"github.com/stewardhost/steward/internal/adapters/capsulehost/mcpserver"
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
 const limit = time.Minute
 
 // connect gives a conversation with whoever serves the two streams.
-func connect(t *testing.T, serve func(in io.Reader, out io.Writer)) (*bridge.Server, chan struct{}, chan error) {
+func connect(t *testing.T, serve func(in io.Reader, out io.Writer)) (*mcpserver.Server, chan struct{}, chan error) {
 	t.Helper()
 	toServer, fromHost := io.Pipe()
 	toHost, fromServer := io.Pipe()
 	changed, ended := make(chan struct{}, 10), make(chan error, 1)
-	s := bridge.New(fromHost, func() { changed <- struct{}{} })
+	s := mcpserver.New(fromHost, func() { changed <- struct{}{} })
 	go func() { ended <- s.Serve(toHost) }()
 	go func() { serve(toServer, fromServer); fromServer.Close(); toServer.Close() }()
 	t.Cleanup(func() { fromHost.Close(); toHost.Close() })
