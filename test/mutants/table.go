@@ -10,7 +10,16 @@ var (
 // of names one test of the store, whose suite takes long.
 func of(test string) []string { return []string{"./internal/adapters/store", "-run", "^" + test + "$"} }
 
+// in names the suite of a noun of the sessions wing, door one transcript of its door.
+func in(noun string) []string { return []string{"./internal/domain/sessions/" + noun} }
+func door(transcript string) []string {
+	return []string{"./test/sessiondoor", "-run", "^TestTranscripts$/^" + transcript + "$"}
+}
+
 const (
+	callbackFile = "internal/domain/sessions/callback/callback.go"
+	executorFile = "internal/domain/sessions/executor/executor.go"
+
 	callFile   = "internal/domain/pool/authority/call.go"
 	settleFile = "internal/domain/pool/authority/settle.go"
 	standing   = "internal/domain/pool/authority/standing.go"
@@ -90,4 +99,19 @@ var guards = []guard{
 	{"a page of another origin", "internal/faces/httpguard/httpguard.go", "if !g.knowsOrigin(r) || g.cross.Check(r) != nil {", "if false {", []string{"./internal/faces/httpguard"}},
 	{"another user at the owner's socket", "internal/means/localsocket/localsocket.go", "if err == nil && uid == l.uid {", "if err == nil {", []string{"./internal/means/localsocket"}},
 	{"nothing outlives the host", "internal/means/childprocess/supervise.go", "_, _ = io.Copy(io.Discard, lifeline) // its end is the news, however it comes\n", "_, _ = io.Copy(io.Discard, lifeline)\n\t\treturn\n", []string{"./internal/means/childprocess"}},
+
+	// An application's calls: sent once, settled by who holds them, told when durable.
+	{"a call is sent once", callbackFile, "if c.Status != Waiting || !c.bound {", "if c.Settled() || !c.bound {", in("callback")},
+	{"a call is durable before it is sent", callbackFile, "if c.Status != Waiting || !c.bound {", "if c.Status != Waiting {", in("callback")},
+	{"a deadline spares what is being made durable", callbackFile, "case c.Settled() || c.settling:", "case c.Settled():", in("callback")},
+	{"a result of another revision", "internal/domain/sessions/callback/result.go", "s.Revision != c.Tool.Revision || s.Hash != c.Tool.Hash", "s.Revision != c.Tool.Revision", in("callback")},
+	{"a result that could not be made durable", "internal/service/sessions/errand/errand.go", "d.Settle(c, err)", "d.Settle(c, nil)", door("durable")},
+	{"who hands a result in", "internal/service/sessions/calls.go", "return s.books.Executors.Authority(c.Submission.Executor, c.Generation, r.Connection)", "return nil", door("resume")},
+	{"the connection before a resume", executorFile, "delete(b.byConn, e.Connection)\n\te.Generation++", "e.Generation++", in("executor")},
+	{"a candidate that is over", executorFile, "if over(e.pending, now) {", "if false {", in("executor")},
+	{"a grant on another connection", "internal/domain/sessions/control/control.go", "s.connection != connection || ", "", in("control")},
+	{"control after a capture", "internal/service/sessions/resources.go", "err := s.books.Control.Check(r.Session, r.Connection, *r.Control); err != nil", "err := error(nil); err != nil", door("capture")},
+	{"authority at admission", "internal/service/sessions/start.go", "err = s.authority(w.request, w)", "err = nil", door("preparing")},
+	{"work protects a registry", "internal/domain/sessions/registry/retention.go", "case b.work[session] == 0:", "default:", in("registry")},
+	{"evidence of another session", "internal/domain/sessions/evidence/evidence.go", "t == nil || t.session != session", "t == nil", in("evidence")},
 }
