@@ -91,6 +91,9 @@ func (s *Session) initialize(ctx context.Context) error {
 	if resp.Status >= 300 {
 		return fault.New(fault.UpstreamFailed, "initialized: "+statusText(resp.Status))
 	}
+	s.mu.Lock()
+	s.greeted = true
+	s.mu.Unlock()
 	s.heard()
 	s.listen()
 	s.task(s.serve)
@@ -169,7 +172,10 @@ func (s *Session) authorize(ctx context.Context, h http.Header) (sent secret.Sec
 
 // farewell tells the server that the session is over, where it knows one.
 func (s *Session) farewell() {
-	if s.name == "" || s.Forgotten() {
+	s.mu.Lock()
+	known := s.greeted && !s.forgotten
+	s.mu.Unlock()
+	if !known || s.name == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sendNotice)

@@ -74,6 +74,7 @@ type Session struct {
 	streaming bool      // a stream of it is open
 	doubted   bool      // it may have been forgotten
 	forgotten bool      // it was
+	greeted   bool      // what Handshake sets is set for good
 	late      int       // answers that nobody waits for any more
 	noise     int64
 	strays    int64

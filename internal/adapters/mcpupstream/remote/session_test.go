@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,14 +126,13 @@ func TestALostSessionIsOpenedAgain(t *testing.T) {
 		}
 	})
 	t.Run("told otherwise", func(t *testing.T) {
-		s := start(t, &server{session: "s1", noGet: true})
-		s.call = func(conn net.Conn, g got) {
+		s := start(t, &server{session: "s1", noGet: true, call: func(conn net.Conn, g got) {
 			if g.Header.Get("Mcp-Session-Id") == "s1" {
 				reply(conn, 400, "application/json", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"Bad Request: no valid session"}}`, g.ID))
 				return
 			}
 			result(conn, g, clean)
-		}
+		}})
 		c := opened(t, s.url())
 		if e := c.Call(t.Context(), "tool", nil, nil); e.Kind != invocation.Rejected || c.Ready() {
 			t.Errorf("%+v, ready %v", e, c.Ready())
@@ -244,17 +244,22 @@ func TestNothingGoesOutWithoutAWay(t *testing.T) {
 	for _, modern := range []bool{false, true} {
 		s := start(t, &server{modern: modern, call: results(clean), noGet: true})
 		sp := spec(t, s.url())
-		var refusal error
-		sp.Authorize = func(context.Context) (secret.Secret, error) { return secret.Secret{}, refusal }
+		var refused atomic.Bool
+		sp.Authorize = func(context.Context) (secret.Secret, error) {
+			if refused.Load() {
+				return secret.Secret{}, fault.New(fault.Unavailable, "needs to be authorized")
+			}
+			return secret.Secret{}, nil
+		}
 		c := client(t, sp)
 		if err := c.Open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		refusal = fault.New(fault.Unavailable, "needs to be authorized")
+		refused.Store(true)
 		if e := c.Call(t.Context(), "tool", nil, nil); e.Kind != invocation.Unreached || e.Detail != "needs to be authorized" {
 			t.Errorf("without a credential: %+v", e)
 		}
-		refusal = nil
+		refused.Store(false)
 		s.Close()
 		if e := c.Call(t.Context(), "tool", nil, nil); e.Kind != invocation.Unreached {
 			t.Errorf("without a listener: %+v", e)
@@ -344,9 +349,12 @@ func TestClosing(t *testing.T) {
 func TestARefusedCredentialIsTold(t *testing.T) {
 	s := start(t, &server{modern: true, call: statusWith(401, `WWW-Authenticate: Bearer error="invalid_token"`+"\r\n")})
 	sp := spec(t, s.url())
+	var mu sync.Mutex
 	var told []string
 	sp.Authorize = func(context.Context) (secret.Secret, error) { return secret.Of("old"), nil }
 	sp.Refused = func(status int, sent secret.Secret, challenge string) {
+		mu.Lock()
+		defer mu.Unlock()
 		told = append(told, fmt.Sprint(status, " ", sent.Reveal(), " ", challenge))
 	}
 	c := client(t, sp)
@@ -356,6 +364,8 @@ func TestARefusedCredentialIsTold(t *testing.T) {
 	if e := c.Call(t.Context(), "tool", nil, nil); e.Kind != invocation.Rejected {
 		t.Errorf("%+v", e)
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	if diff := cmp.Diff([]string{`401 old Bearer error="invalid_token"`}, told); diff != "" {
 		t.Error(diff)
 	}
