@@ -73,7 +73,10 @@ type known struct {
 func (d verbs) clients() error {
 	var all []known
 	for _, c := range clientconfig.Clients() {
-		path := pathOf(c)
+		path, err := pathOf(c)
+		if err != nil {
+			return err
+		}
 		row := known{c.Name, path, "no file"}
 		if raw, err := readClient(path); err != nil {
 			row.State = "unreadable"
@@ -95,9 +98,12 @@ func (d verbs) clients() error {
 	})
 }
 
-func pathOf(c clientconfig.Client) string {
-	home, _ := os.UserHomeDir() // without one the file is not found
-	return c.Path(home, runtime.GOOS, os.Getenv)
+func pathOf(c clientconfig.Client) (string, error) {
+	home, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(home) {
+		return "", trouble.New(trouble.Unsafe, "this user has no home folder in which clients keep their files", "name the client's file with --file")
+	}
+	return c.Path(home, runtime.GOOS, os.Getenv), nil
 }
 
 // joined is what connect found or did.
@@ -132,7 +138,11 @@ func (d verbs) runConnect(ctx context.Context, name string, c connecting) error 
 		c.app = c.client.Name
 	}
 	if c.file == "" {
-		c.file = pathOf(c.client)
+		file, err := pathOf(c.client)
+		if err != nil {
+			return err
+		}
+		c.file = file
 	}
 	home, err := d.Home()
 	if err != nil {
