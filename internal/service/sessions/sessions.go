@@ -137,7 +137,8 @@ func (s *Service) Disconnect(connection string) {
 }
 
 // Close takes no new work, stops turns with the code shutdown, and returns when
-// their ends are durable and all work has returned, or when ctx has ended.
+// their ends are durable and all work has returned, or with an error when ctx has
+// ended before.
 func (s *Service) Close(ctx context.Context) error {
 	s.inbox.Post(func(now time.Time) {
 		s.closing = true
@@ -148,7 +149,9 @@ func (s *Service) Close(ctx context.Context) error {
 	defer s.cancel()
 	select {
 	case <-s.inbox.Done():
-		s.inbox.Wait()
+		if !s.inbox.Wait() {
+			return gone()
+		}
 		return nil
 	case <-ctx.Done():
 		s.inbox.Abort()

@@ -27,6 +27,7 @@ type Keeper struct {
 type Inbox struct {
 	messages chan func(now time.Time)
 	abort    chan struct{}
+	once     sync.Once // closes abort
 	done     chan struct{}
 	workers  sync.WaitGroup
 	jobs     int // the owner's
@@ -105,12 +106,21 @@ func (b *Inbox) Jobs() int { return b.jobs }
 // Done is closed once the owner has returned.
 func (b *Inbox) Done() <-chan struct{} { return b.done }
 
-// Abort makes the owner return, once, whatever is left to do, and waits for it but
-// not for jobs.
+// Abort makes the owner return, whatever is left to do, and waits for it but not
+// for jobs.
 func (b *Inbox) Abort() {
-	close(b.abort)
+	b.once.Do(func() { close(b.abort) })
 	<-b.done
 }
 
-// Wait waits for every job.
-func (b *Inbox) Wait() { b.workers.Wait() }
+// Wait waits for every job; false means that the owner was aborted, and jobs may
+// be at work still.
+func (b *Inbox) Wait() bool {
+	select {
+	case <-b.abort:
+		return false
+	default:
+		b.workers.Wait()
+		return true
+	}
+}
