@@ -43,6 +43,41 @@ func decoded(t *testing.T, body string) rpcwire.Response {
 	return resp
 }
 
+// An app whose tokens were exchanged is the same app: each new token opens its own
+// door and no other, no old one opens any, and what the app did and may do is still
+// its own (pool page, section 2).
+func TestRotatedTokensOpenTheSameDoors(t *testing.T) {
+	h := newHouse(t)
+	review := h.notes()
+	app, old := h.app("reader", "read_note")
+	tx := id.NewTx(time.Now())
+	status, first := h.rpc("/rpc/v1", old["rpc"], calling(review, tx, `{"id":1}`))
+	rotated := do(h, adminwire.AppsRotate, adminwire.RotateApp{App: "reader"})
+	fresh := map[string]string{}
+	for _, token := range rotated.Tokens {
+		fresh[token.Audience] = token.Token
+	}
+	if status != http.StatusOK || rotated.ID != app || rotated.Name != "reader" || len(fresh) != 2 || fresh["rpc"] == old["rpc"] || fresh["mcp"] == old["mcp"] {
+		t.Fatalf("%d, then %+v", status, rotated)
+	}
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+	got := map[string]int{}
+	for name, token := range map[string]string{"old rpc": old["rpc"], "old mcp": old["mcp"], "rpc": fresh["rpc"], "mcp": fresh["mcp"]} {
+		got[name+" at rpc"], _ = h.rpc("/rpc/v1", token, calling(review, tx, `{"id":1}`))
+		got[name+" at mcp"], _ = h.mcp("", "", token, ping)
+	}
+	want := map[string]int{"old rpc at rpc": 401, "old rpc at mcp": 401, "old mcp at rpc": 401, "old mcp at mcp": 401,
+		"rpc at rpc": 200, "rpc at mcp": 401, "mcp at rpc": 401, "mcp at mcp": 200}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	_, again := h.rpc("/rpc/v1", fresh["rpc"], calling(review, tx, `{"id":1}`))
+	a, b := decoded(t, first), decoded(t, again)
+	if b.Replayed = false; cmp.Diff(a, b) != "" || len(h.up.calls()) != 1 {
+		t.Errorf("%s\nbecame %s, after %v", first, again, h.up.calls())
+	}
+}
+
 // A recorded answer is the same bytes for ever, apart from "replayed" (proof, FP7).
 func TestRecordedAnswersAreTheSameBytes(t *testing.T) {
 	h := newHouse(t)

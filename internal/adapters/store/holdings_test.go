@@ -358,9 +358,10 @@ func TestAnotherOwnersThingsAreNotFound(t *testing.T) {
 	grantIt := authority.GrantMethods{Owner: stranger, Client: n.app.Client, Methods: []string{"add"}, NewGrants: []id.Grant{id.New[id.Grant]()},
 		NewConsent: id.New[id.Consent](), NewAssignment: id.New[id.Assignment]()}
 	tries := map[string]func() error{
-		"App":        func() error { _, err := n.App(t.Context(), stranger, n.app.Client.String()); return err },
-		"Disconnect": func() error { return n.Disconnect(t.Context(), stranger, n.app.Client) },
-		"Resource":   func() error { _, err := n.Resource(t.Context(), stranger, n.resource.String()); return err },
+		"App":          func() error { _, err := n.App(t.Context(), stranger, n.app.Client.String()); return err },
+		"Disconnect":   func() error { return n.Disconnect(t.Context(), stranger, n.app.Client) },
+		"RotateTokens": func() error { return n.RotateTokens(t.Context(), stranger, n.app.Client, nil) },
+		"Resource":     func() error { _, err := n.Resource(t.Context(), stranger, n.resource.String()); return err },
 		"Approve": func() error {
 			_, err := n.Approve(t.Context(), stranger, n.resource, authority.Approve{Choices: []authority.Choice{{Method: "add"}}})
 			return err

@@ -13,6 +13,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -169,8 +170,9 @@ func (n *notes) rights(t *testing.T, asked authority.Call, was id.Grant) {
 	t.Helper()
 	_, err := n.Reserve(t.Context(), n.call(t, n.tx(), `{}`))
 	wantFault(t, err, fault.Unauthenticated)
-	_, err = n.raw(t).Exec("UPDATE tokens SET revoked_at = 0")
-	must(t, err)
+	fresh := freshHash()
+	must(t, n.RotateTokens(t.Context(), n.owner, n.app.Client, []view.NewToken{{Hash: fresh, Audience: n.app.Audience}}))
+	n.app.Token, asked.Caller.Token = fresh, fresh
 	for _, method := range []string{"add", "drop"} {
 		_, err = n.Reserve(t.Context(), n.command(t, n.app, n.tx(), n.resource.String(), method, `{}`))
 		wantFault(t, err, fault.NeedsConsent)
@@ -179,9 +181,6 @@ func (n *notes) rights(t *testing.T, asked authority.Call, was id.Grant) {
 	again := n.command(t, n.app, n.tx(), n.resource.String(), "drop", `{}`)
 	_, err = n.Reserve(t.Context(), again)
 	wantFault(t, err, fault.ConfirmationRequired) // the old yes is no more
-	_, err = n.raw(t).Exec("UPDATE tokens SET revoked_at = 1")
-	must(t, err)
-	n.stranger(t) // the next change of rights pins them as they are
 }
 
 // An older database that was put back by hand is refused, also with the files of the

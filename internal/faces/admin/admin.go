@@ -87,6 +87,7 @@ func New(host Host, services Services, log *slog.Logger) *Door {
 	on(d, adminwire.HostVersion, d.version)
 	on(d, adminwire.AppsList, d.appsList)
 	on(d, adminwire.AppsAdd, d.appsAdd)
+	on(d, adminwire.AppsRotate, d.appsRotate)
 	on(d, adminwire.AppsDisconnect, d.appsDisconnect)
 	on(d, adminwire.ResourcesList, d.resourcesList)
 	on(d, adminwire.ResourcesShow, d.resourcesShow)

@@ -23,6 +23,16 @@ func (d *Door) appsList(ctx context.Context, _ adminwire.Empty) (adminwire.Apps,
 
 func (d *Door) appsAdd(ctx context.Context, req adminwire.AddApp) (adminwire.AddedApp, error) {
 	added, err := d.Apps.Add(ctx, d.host.Owner, req.Name, req.ExpiresAt)
+	return told(added, err)
+}
+
+func (d *Door) appsRotate(ctx context.Context, req adminwire.RotateApp) (adminwire.AddedApp, error) {
+	rotated, err := d.Apps.Rotate(ctx, d.host.Owner, req.App, req.ExpiresAt)
+	return told(rotated, err)
+}
+
+// told is an app with its tokens in the clear, for the owner's eyes this once.
+func told(added owner.Added, err error) (adminwire.AddedApp, error) {
 	if err != nil {
 		return adminwire.AddedApp{}, err
 	}

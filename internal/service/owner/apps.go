@@ -27,6 +27,7 @@ type AppStore interface {
 	AddApp(ctx context.Context, owner id.Owner, app view.NewApp) error
 	Apps(ctx context.Context, owner id.Owner) ([]view.App, error)
 	App(ctx context.Context, owner id.Owner, ref string) (view.App, error)
+	RotateTokens(ctx context.Context, owner id.Owner, client id.Client, tokens []view.NewToken) error
 	Disconnect(ctx context.Context, owner id.Owner, client id.Client) error
 }
 
@@ -36,7 +37,7 @@ type Apps struct{ store AppStore }
 // NewApps returns the commands about apps.
 func NewApps(store AppStore) *Apps { return &Apps{store} }
 
-// Added is a new app with one token for each door. The store has only their
+// Added is an app with one new token for each door. The store has only their
 // hashes; nobody can tell them again.
 type Added struct {
 	Client id.Client
@@ -51,17 +52,40 @@ func (a *Apps) Add(ctx context.Context, owner id.Owner, name string, expires tim
 	if err := resource.CheckLabel(name); err != nil {
 		return Added{}, err
 	}
-	if !expires.IsZero() && !expires.After(time.Now()) {
-		return Added{}, fault.New(fault.InvalidRequest, "the expiry is in the past")
-	}
-	out := Added{Client: id.New[id.Client](), Name: name, RPC: secret.NewToken(secret.Access), MCP: secret.NewToken(secret.Access)}
-	err := a.store.AddApp(ctx, owner, view.NewApp{Client: out.Client, Name: name, Tokens: []view.NewToken{
-		stored(out.RPC, authority.ForRPC, expires), stored(out.MCP, authority.ForMCP, expires),
-	}})
+	out, tokens, err := minted(id.New[id.Client](), name, expires)
 	if err != nil {
 		return Added{}, err
 	}
+	if err := a.store.AddApp(ctx, owner, view.NewApp{Client: out.Client, Name: name, Tokens: tokens}); err != nil {
+		return Added{}, err
+	}
 	return out, nil
+}
+
+// Rotate gives an app new tokens and ends all that it had. Its grants stay as they
+// are. The new ones end at expires, or never if that is zero.
+func (a *Apps) Rotate(ctx context.Context, owner id.Owner, ref string, expires time.Time) (Added, error) {
+	app, err := a.store.App(ctx, owner, ref)
+	if err != nil {
+		return Added{}, unknown(err, anApp, ref, listApps)
+	}
+	out, tokens, err := minted(app.Client, app.Name, expires)
+	if err != nil {
+		return Added{}, err
+	}
+	if err := a.store.RotateTokens(ctx, owner, app.Client, tokens); err != nil {
+		return Added{}, err
+	}
+	return out, nil
+}
+
+// minted makes a token for each door, and what the store is to keep of them.
+func minted(client id.Client, name string, expires time.Time) (Added, []view.NewToken, error) {
+	if !expires.IsZero() && !expires.After(time.Now()) {
+		return Added{}, nil, fault.New(fault.InvalidRequest, "the expiry is in the past")
+	}
+	out := Added{Client: client, Name: name, RPC: secret.NewToken(secret.Access), MCP: secret.NewToken(secret.Access)}
+	return out, []view.NewToken{stored(out.RPC, authority.ForRPC, expires), stored(out.MCP, authority.ForMCP, expires)}, nil
 }
 
 func stored(token secret.Secret, audience authority.Audience, expires time.Time) view.NewToken {

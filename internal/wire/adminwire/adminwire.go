@@ -28,6 +28,7 @@ var (
 	HostVersion      = Method[Empty, Version]{"version", false}
 	AppsList         = Method[Empty, Apps]{"apps.list", false}
 	AppsAdd          = Method[AddApp, AddedApp]{"apps.add", true}
+	AppsRotate       = Method[RotateApp, AddedApp]{"apps.rotate", true} // new tokens; all others of the app end in the same commit
 	AppsDisconnect   = Method[AppRef, Empty]{"apps.disconnect", true}
 	ResourcesList    = Method[Empty, Resources]{"resources.list", false}
 	ResourcesShow    = Method[ResourceRef, Review]{"resources.show", false}
@@ -74,7 +75,7 @@ func (m Method[Req, Rep]) row() Row {
 // Rows lists the table. The caller owns the slice.
 func Rows() []Row {
 	return []Row{
-		HostStatus.row(), HostVersion.row(), AppsList.row(), AppsAdd.row(), AppsDisconnect.row(), ResourcesList.row(),
+		HostStatus.row(), HostVersion.row(), AppsList.row(), AppsAdd.row(), AppsRotate.row(), AppsDisconnect.row(), ResourcesList.row(),
 		ResourcesShow.row(), ReviewApprove.row(), ReviewReaffirm.row(), ReviewDefer.row(), GrantsList.row(), GrantsAdd.row(), GrantsRevoke.row(), ConfirmList.row(),
 		ConfirmApprove.row(), ConfirmDeny.row(), JournalList.row(), JournalShow.row(), JournalReconcile.row(),
 		JournalDenied.row(), JournalVerify.row(), CallMethod.row(), ImportPlan.row(), ImportAdd.row(), ImportRefresh.row(),

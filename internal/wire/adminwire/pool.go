@@ -33,6 +33,13 @@ type AddApp struct {
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
 
+// RotateApp makes new tokens for an app, named by id or name, and revokes all that
+// it has. They end at ExpiresAt, or never.
+type RotateApp struct {
+	App       string    `json:"app"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+}
+
 // AddedApp holds the tokens, which are told this once.
 type AddedApp struct {
 	ID     string  `json:"id"`

@@ -61,15 +61,61 @@ func (h *Holdings) AddApp(ctx context.Context, owner id.Owner, app view.NewApp) 
 		if _, err := tx.Exec(addClient, owner.String(), app.Client.String(), app.Name, string(authority.Application), tx.Now.UnixMilli()); err != nil {
 			return false, err
 		}
-		for _, t := range app.Tokens {
-			if _, err := tx.Exec(addToken, t.Hash[:], owner.String(), app.Client.String(), string(t.Audience), tx.Now.UnixMilli(),
-				record.Millis(t.ExpiresAt)); err != nil {
-				return false, err
-			}
+		if err := addTokens(tx, owner, app.Client, app.Tokens); err != nil {
+			return false, err
 		}
 		_, err = tx.Audit(said(owner, audit.AppAdded, app.Client.String(), ""))
 		return false, err
 	})
+}
+
+func addTokens(tx *ledger.Tx, owner id.Owner, client id.Client, tokens []view.NewToken) error {
+	for _, t := range tokens {
+		if _, err := tx.Exec(addToken, t.Hash[:], owner.String(), client.String(), string(t.Audience), tx.Now.UnixMilli(),
+			record.Millis(t.ExpiresAt)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RotateTokens gives a connected app new tokens in place of all that it has: no
+// moment has both live, or neither. What the app was granted stays as it is. An app
+// that was disconnected stays so, and is a Conflict.
+func (h *Holdings) RotateTokens(ctx context.Context, owner id.Owner, client id.Client, tokens []view.NewToken) error {
+	return h.change(ctx, owner, client, func(tx *ledger.Tx) (bool, error) {
+		connected, err := theirs(tx, owner, client, "the owner's own hand has no tokens")
+		if err != nil {
+			return false, err
+		}
+		if !connected {
+			return false, fault.New(fault.Conflict, "the app is disconnected, for good").With("fix", "steward apps add NAME")
+		}
+		if _, err := tx.Exec(revokeTokens, owner.String(), client.String(), tx.Now.UnixMilli()); err != nil {
+			return false, err
+		}
+		if err := addTokens(tx, owner, client, tokens); err != nil {
+			return false, err
+		}
+		_, err = tx.Audit(said(owner, audit.AppRotated, client.String(), ""))
+		return true, err
+	})
+}
+
+// theirs reports whether an application is connected; the owner's hand, which is
+// none, is refused with the words.
+func theirs(tx *ledger.Tx, owner id.Owner, client id.Client, refusal string) (connected bool, err error) {
+	var kind authority.ClientKind
+	found, err := tx.One(clientState, []any{owner.String(), client.String()}, record.Word(&kind), record.Flag(&connected))
+	switch {
+	case err != nil:
+		return false, err
+	case !found:
+		return false, authority.NotFound()
+	case kind != authority.Application:
+		return false, fault.New(fault.InvalidRequest, refusal)
+	}
+	return connected, nil
 }
 
 // FindToken gives the caller that a live token of a connected client stands for. It
@@ -158,18 +204,9 @@ const everything = 1 << 30
 // and its open questions, which are denied. Ending it again changes nothing.
 func (h *Holdings) Disconnect(ctx context.Context, owner id.Owner, client id.Client) error {
 	return h.change(ctx, owner, client, func(tx *ledger.Tx) (bool, error) {
-		var kind authority.ClientKind
-		var connected bool
-		found, err := tx.One(clientState, []any{owner.String(), client.String()}, record.Word(&kind), record.Flag(&connected))
-		switch {
-		case err != nil:
+		connected, err := theirs(tx, owner, client, "the owner's own hand cannot be disconnected")
+		if err != nil || !connected {
 			return false, err
-		case !found:
-			return false, authority.NotFound()
-		case kind != authority.Application:
-			return false, fault.New(fault.InvalidRequest, "the owner's own hand cannot be disconnected")
-		case !connected:
-			return false, nil
 		}
 		if _, err := tx.Exec(disconnect, owner.String(), client.String()); err != nil {
 			return false, err

@@ -33,6 +33,7 @@ const (
 	Granted     Kind = "granted"     // the owner gave authority
 	Revoked     Kind = "revoked"     // the owner took authority back
 	AppAdded    Kind = "app_added"   //
+	AppRotated  Kind = "app_rotated" // an app has new tokens, and no others
 	AppRemoved  Kind = "app_removed" //
 	Imported    Kind = "imported"    // an upstream was listed into the pool
 	Drifted     Kind = "drifted"     // an upstream changed what was approved

@@ -1,11 +1,12 @@
-// Package apps has the verbs about the applications that may call: apps list, add
-// and disconnect. Tokens are told once, to the terminal or into a file for their
+// Package apps has the verbs about the applications that may call: apps list, add,
+// rotate and disconnect. Tokens are told once, to the terminal or into a file for their
 // owner alone. The verbs keep nothing.
 package apps
 
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"time"
 
@@ -42,7 +43,7 @@ func (d verbs) apps() *cobra.Command {
 		d.Say("%s is disconnected. Its tokens, grants and open questions have ended.", paper.Line(args[0]))
 		return nil
 	}
-	return d.Noun("apps", "the applications that may call", list, d.addApp(), d.Complete(gone, desk.App))
+	return d.Noun("apps", "the applications that may call", list, d.addApp(), d.rotate(), d.Complete(gone, desk.App))
 }
 
 func (d verbs) addApp() *cobra.Command {
@@ -53,21 +54,58 @@ func (d verbs) addApp() *cobra.Command {
 and nobody can tell them again. They carry no rights: grants do.`,
 		Example: "  steward apps add assistant\n  steward apps add assistant --expires 30d --token-file ./assistant.env",
 	})
-	cmd.Flags().StringVar(&expires, "expires", "", "when the tokens end: 30d, 12h or 2027-01-31; never if left out")
-	cmd.Flags().StringVar(&tokenFile, "token-file", "", "write the tokens into this new file, for you alone, in place of printing them")
+	tokenFlags(cmd, &expires, &tokenFile)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		at, err := argument.Expiry(expires, time.Now())
 		if err != nil {
 			return err
 		}
-		return d.runAddApp(cmd.Context(), adminwire.AddApp{Name: args[0], ExpiresAt: at}, tokenFile)
+		add := func(ctx context.Context) (adminwire.AddedApp, error) {
+			return desk.Ask(ctx, d.Desk, adminwire.AppsAdd, adminwire.AddApp{Name: args[0], ExpiresAt: at})
+		}
+		return d.mint(cmd.Context(), add, tokenFile, func(w io.Writer, app adminwire.AddedApp, doors []string) {
+			sheet.AddedApp(w, app, doors, tokenFile)
+			d.Next("steward grants add " + paper.Word(app.Name) + " RESOURCE METHOD")
+		})
 	}
 	return cmd
 }
 
-// runAddApp does all that can fail before the tokens are made, since they are
-// told once.
-func (d verbs) runAddApp(ctx context.Context, req adminwire.AddApp, tokenFile string) error {
+func (d verbs) rotate() *cobra.Command {
+	var expires, tokenFile string
+	cmd := d.WithJSON(&cobra.Command{
+		Use: "rotate APP", Short: "give an app new tokens, print them this once, and end its old ones", Args: desk.Words(1, 1),
+		Long: `Makes a new token for /mcp and one for /rpc/v1 and revokes every other token of the
+app in the same step: after a restore, when a token is lost, or when somebody else
+may have seen it. Its grants stay as they are. What it has open under an old token
+ends. Where steward connect keeps the app's tokens, connect it with --rotate instead.`,
+		Example: "  steward apps rotate assistant\n  steward apps rotate assistant --expires 30d --token-file ./assistant.env",
+	})
+	tokenFlags(cmd, &expires, &tokenFile)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		at, err := argument.Expiry(expires, time.Now())
+		if err != nil {
+			return err
+		}
+		rotate := func(ctx context.Context) (adminwire.AddedApp, error) {
+			return desk.Ask(ctx, d.Desk, adminwire.AppsRotate, adminwire.RotateApp{App: args[0], ExpiresAt: at})
+		}
+		return d.mint(cmd.Context(), rotate, tokenFile, func(w io.Writer, app adminwire.AddedApp, doors []string) {
+			sheet.RotatedApp(w, app, doors, tokenFile)
+			d.Next("steward grants list --app " + paper.Word(app.Name))
+		})
+	}
+	return d.Complete(cmd, desk.App)
+}
+
+func tokenFlags(cmd *cobra.Command, expires, tokenFile *string) {
+	cmd.Flags().StringVar(expires, "expires", "", "when the tokens end: 30d, 12h or 2027-01-31; never if left out")
+	cmd.Flags().StringVar(tokenFile, "token-file", "", "write the tokens into this new file, for you alone, in place of printing them")
+}
+
+// mint does all that can fail before the tokens are made, since they are told once.
+func (d verbs) mint(ctx context.Context, ask func(context.Context) (adminwire.AddedApp, error), tokenFile string,
+	tell func(w io.Writer, app adminwire.AddedApp, doors []string)) error {
 	status, err := desk.Ask(ctx, d.Desk, adminwire.HostStatus, adminwire.Empty{})
 	if err != nil {
 		return err
@@ -79,7 +117,7 @@ func (d verbs) runAddApp(ctx context.Context, req adminwire.AddApp, tokenFile st
 		}
 		defer file.Close()
 	}
-	added, err := desk.Ask(ctx, d.Desk, adminwire.AppsAdd, req)
+	added, err := ask(ctx)
 	if err != nil {
 		if file != nil {
 			err = errors.Join(err, os.Remove(tokenFile))
@@ -95,10 +133,7 @@ func (d verbs) runAddApp(ctx context.Context, req adminwire.AddApp, tokenFile st
 			added.Tokens[i].Token = ""
 		}
 	}
-	err = desk.Show(d.Desk, added, func(added adminwire.AddedApp) {
-		sheet.AddedApp(d.Out, added, status.Listen, tokenFile)
-		d.Next("steward grants add " + paper.Word(added.Name) + " RESOURCE METHOD")
-	})
+	err = desk.Show(d.Desk, added, func(added adminwire.AddedApp) { tell(d.Out, added, status.Listen) })
 	if bad := outlet.Missing(d.Out); bad != nil && file == nil {
 		return trouble.TokensLost(bad, added.ID)
 	}

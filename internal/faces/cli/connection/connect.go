@@ -15,7 +15,6 @@ import (
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/difference"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
-	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
@@ -27,6 +26,7 @@ type connecting struct {
 	client              clientconfig.Client
 	app, name, file     string
 	http, write, dryRun bool
+	rotate              bool
 }
 
 // Connect is the verb that joins a client to the host.
@@ -40,11 +40,12 @@ func (d verbs) connect() *cobra.Command {
 host, or writes it there with --write: one entry, and no other byte of the file,
 with a copy of the file as it was beside it. The app that the client is to be is
 made if it is not there; its token is kept in a file for you alone and stands in
-no other. Without CLIENT, lists the clients that are known.
+no other; with --rotate it is a new one, and all others of the app end. Without
+CLIENT, lists the clients that are known.
 
 The client starts steward mcp serve; with --http it is given the address of the
 host, and takes the token from the variable STEWARD_MCP_TOKEN.`,
-		Example: "  steward connect claude --write\n  steward connect vscode --write --dry-run\n  steward connect cursor --app work --file ./.cursor/mcp.json --write",
+		Example: "  steward connect claude --write\n  steward connect vscode --write --dry-run\n  steward connect cursor --app work --file ./.cursor/mcp.json --write\n  steward connect claude --write --rotate",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return d.clients()
@@ -59,6 +60,7 @@ host, and takes the token from the variable STEWARD_MCP_TOKEN.`,
 	f.StringVar(&c.file, "file", "", "another file than the client's usual one, such as a project's")
 	f.BoolVar(&c.http, "http", false, "point the client at the host's address in place of starting steward mcp serve")
 	f.BoolVar(&c.write, "write", false, "write the file")
+	f.BoolVar(&c.rotate, "rotate", false, "with --write: give the app new tokens, as after a restore; its old ones end")
 	f.BoolVar(&c.dryRun, "dry-run", false, "with --write: tell what would change, and change nothing")
 	return cmd
 }
@@ -117,6 +119,7 @@ type joined struct {
 	Backup    string         `json:"backup,omitzero"`
 	TokenFile string         `json:"token_file"`
 	AppAdded  bool           `json:"app_added"`
+	Rotated   bool           `json:"tokens_rotated,omitzero"`
 	Diff      string         `json:"diff"`
 
 	then  string
@@ -130,6 +133,9 @@ func (d verbs) runConnect(ctx context.Context, name string, c connecting) error 
 	}
 	if c.dryRun && !c.write {
 		return trouble.UsageOf("steward connect "+name+" --write --dry-run", "--dry-run is for --write")
+	}
+	if c.rotate && !c.write {
+		return trouble.UsageOf("steward connect "+name+" --write --rotate", "--rotate is for --write")
 	}
 	if c.http && !c.client.TakesURL() {
 		return trouble.UsageOf("steward connect "+name, "%s starts its servers itself and takes no address", c.client.Title)
@@ -164,7 +170,7 @@ func (d verbs) runConnect(ctx context.Context, name string, c connecting) error 
 	j := joined{Client: c.client.Name, File: c.file, App: c.app, Entry: entry.Append(nil), Changes: string(before) != string(after),
 		TokenFile: TokenFile(home, c.app), Diff: difference.Patch(string(before), string(after)), then: c.client.Then, value: entry}
 	if c.write && !c.dryRun {
-		if err := d.join(ctx, &j, before, after); err != nil {
+		if err := d.join(ctx, c, &j, before, after); err != nil {
 			return err
 		}
 	}
@@ -205,8 +211,8 @@ func unreadable(c connecting, err error) error {
 }
 
 // join makes the app and its token where they are not there, then writes the file.
-func (d verbs) join(ctx context.Context, j *joined, before, after []byte) (err error) {
-	if j.AppAdded, err = d.ensureApp(ctx, j.App, j.TokenFile); err != nil {
+func (d verbs) join(ctx context.Context, c connecting, j *joined, before, after []byte) (err error) {
+	if err := d.ensureApp(ctx, c, j); err != nil {
 		return err
 	}
 	if !j.Changes {
@@ -221,43 +227,6 @@ func (d verbs) join(ctx context.Context, j *joined, before, after []byte) (err e
 		return trouble.New(trouble.Failed, err.Error(), "name another file with --file")
 	}
 	return nil
-}
-
-// ensureApp reports whether it made the app. A token is told once, so that the
-// file for it is made first.
-func (d verbs) ensureApp(ctx context.Context, app, tokenFile string) (bool, error) {
-	_, err := readToken(tokenFile, app)
-	var t *trouble.Trouble
-	if err == nil || !errors.As(err, &t) || t.Exit != trouble.Unknown {
-		return false, err
-	}
-	all, err := desk.Ask(ctx, d.Desk, adminwire.AppsList, adminwire.Empty{})
-	if err != nil {
-		return false, err
-	}
-	for _, a := range all.Apps {
-		if a.Connected && a.Name == app {
-			return false, trouble.New(trouble.Owner, "there is an app "+paper.Word(app)+", and its token is not at "+tokenFile,
-				"name another app with --app, or put its token there")
-		}
-	}
-	if err := os.MkdirAll(filepath.Dir(tokenFile), 0o700); err != nil {
-		return false, trouble.New(trouble.Failed, err.Error(), "mend that, then connect again")
-	}
-	file, err := os.OpenFile(tokenFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return false, trouble.New(trouble.Failed, err.Error(), "mend that, then connect again")
-	}
-	defer file.Close()
-	added, err := desk.Ask(ctx, d.Desk, adminwire.AppsAdd, adminwire.AddApp{Name: app})
-	if err != nil {
-		return false, errors.Join(err, os.Remove(tokenFile))
-	}
-	_, err = file.WriteString(sheet.TokenFile(added.Tokens))
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return true, trouble.TokensLost(err, added.ID)
-	}
-	return true, nil
 }
 
 func (d verbs) tell(c connecting, j joined) {
@@ -280,6 +249,11 @@ func (d verbs) tell(c connecting, j joined) {
 	if j.Diff != "" {
 		d.Say("%s", paper.Block(strings.TrimRight(j.Diff, "\n"), "  "))
 	}
+	if c.dryRun && c.rotate {
+		d.Say("Would give the app %s new tokens, and end its old ones.", paper.Line(j.App))
+		d.Next("steward connect " + c.client.Name + appFlag(c) + " --write --rotate")
+		return
+	}
 	if c.dryRun {
 		d.Next("steward connect " + c.client.Name + appFlag(c) + " --write")
 		return
@@ -290,6 +264,9 @@ func (d verbs) tell(c connecting, j joined) {
 	if j.AppAdded {
 		d.Say("The app %s was made; its token is in %s, for you alone.", paper.Line(j.App), paper.Line(j.TokenFile))
 		d.Next("steward grants add " + paper.Word(j.App) + " RESOURCE METHOD")
+	}
+	if j.Rotated {
+		d.Say("The app %s has new tokens, in %s; its old ones have ended.", paper.Line(j.App), paper.Line(j.TokenFile))
 	}
 	if c.http {
 		d.Say("Give the client the variable %s from %s.", tokenName, paper.Line(j.TokenFile))

@@ -162,7 +162,7 @@ Nothing is executed again. A store that is there is kept aside with --replace.`,
 func (d verbs) restored(r Restore) {
 	d.Say("The store is restored, and nothing of before it is trusted.")
 	t := paper.NewTable("", "because of the restore")
-	t.Row(paper.Count(int(r.Tokens), "token"), "revoked: disconnect and add an app to give it new ones")
+	t.Row(paper.Count(int(r.Tokens), "token"), "revoked; to give an app new ones: steward apps rotate")
 	t.Row(paper.Count(int(r.Grants), "grant"), "to consent to again: steward grants add")
 	t.Row(paper.Count(int(r.Methods), "method"), "to approve again: steward review")
 	t.Row(paper.Count(r.Indeterminate, "call"), "in doubt: steward journal list --indeterminate")

@@ -44,6 +44,16 @@ func variable(t adminwire.Token) string {
 // door is used.
 func AddedApp(w io.Writer, a adminwire.AddedApp, doors []string, tokenFile string) {
 	fmt.Fprintf(w, "%s (%s) is connected. It may call nothing yet.\n", paper.Line(a.Name), a.ID)
+	tokens(w, a, doors, tokenFile)
+}
+
+// RotatedApp tells the new tokens of an app in the same way.
+func RotatedApp(w io.Writer, a adminwire.AddedApp, doors []string, tokenFile string) {
+	fmt.Fprintf(w, "%s (%s) has new tokens, and its old ones have ended. Its grants are as they were.\n", paper.Line(a.Name), a.ID)
+	tokens(w, a, doors, tokenFile)
+}
+
+func tokens(w io.Writer, a adminwire.AddedApp, doors []string, tokenFile string) {
 	t := paper.NewTable()
 	bearer := map[string]string{}
 	slices.SortStableFunc(a.Tokens, func(a, b adminwire.Token) int { return cmp.Compare(a.Audience, b.Audience) }) // most need the one for /mcp

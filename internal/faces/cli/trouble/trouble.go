@@ -147,7 +147,7 @@ func Unprinted(err error) error {
 
 // TokensLost is the trouble of tokens that were made and reached nobody.
 func TokensLost(err error, app string) error {
-	return New(Failed, "the tokens could not be written: "+err.Error(), "steward apps disconnect "+app+", then add the app again")
+	return New(Failed, "the tokens could not be written: "+err.Error(), "steward apps rotate "+app)
 }
 
 // OfAnswer is nil for an answer that is ok.
