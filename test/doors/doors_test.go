@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/faces/admin"
 	"github.com/stewardhost/steward/internal/faces/cli/client"
@@ -75,6 +76,33 @@ func TestRotatedTokensOpenTheSameDoors(t *testing.T) {
 	a, b := decoded(t, first), decoded(t, again)
 	if b.Replayed = false; cmp.Diff(a, b) != "" || len(h.up.calls()) != 1 {
 		t.Errorf("%s\nbecame %s, after %v", first, again, h.up.calls())
+	}
+}
+
+// A tx that the sender minted cannot be told from one of before a restore for a while;
+// one that the host mints can, and is the call's own ever after.
+func TestTheHostMintsATxThatIsLeftOut(t *testing.T) {
+	h := newHouse(t)
+	h.stop()
+	copied := filepath.Join(t.TempDir(), "copy")
+	_, err := store.Backup(t.Context(), h.data, copied, true, nil)
+	h.must(err)
+	_, err = store.Restore(t.Context(), h.data, store.RestoreOptions{From: copied, Replace: true})
+	h.must(err)
+	h.open()
+	list := adminwire.Call{Tx: id.NewTx(time.Now()).String(), Resource: "@items", Method: "list"}
+	if got := do(h, adminwire.CallMethod, list); got.Error == nil || got.Error.Code != "tx_expired" {
+		t.Errorf("a tx of the sender's: %+v", got)
+	}
+	list.Tx = ""
+	first, second := do(h, adminwire.CallMethod, list), do(h, adminwire.CallMethod, list)
+	if first.Status != "ok" || second.Status != "ok" || first.Tx == second.Tx {
+		t.Fatalf("%+v, then %+v", first, second)
+	}
+	list.Tx = first.Tx
+	first.Replayed = true
+	if d := cmp.Diff(first, do(h, adminwire.CallMethod, list)); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -88,7 +88,9 @@ func (d *Door) journalVerify(ctx context.Context, _ adminwire.Empty) (adminwire.
 func (d *Door) call(ctx context.Context, req adminwire.Call) (adminwire.Answer, error) {
 	out := dispatch.Request{Args: req.Args, If: req.If, Deadline: time.Duration(req.DeadlineMS) * time.Millisecond}
 	var err error
-	if out.Tx, err = id.Parse[id.Tx](req.Tx); err != nil {
+	if req.Tx == "" {
+		out.Tx, out.Minted = id.NewTx(time.Now()), true
+	} else if out.Tx, err = id.Parse[id.Tx](req.Tx); err != nil {
 		return adminwire.Answer{}, at(err, "/tx")
 	}
 	if req.Digest != "" {

@@ -107,10 +107,12 @@ type Break struct {
 }
 
 // Call executes a method as the owner's own client. An empty contract is the one
-// that holds the resource's method of that name.
+// that holds the resource's method of that name. The host mints a Tx that is left
+// out; the sender hears of it with the answer alone, and cannot send the call again
+// before. After a restore it is the only one that is let in at once.
 type Call struct {
-	Tx         string         `json:"tx"`       // minted by the sender, who may send the same call again
-	Resource   string         `json:"resource"` // as in ResourceRef
+	Tx         string         `json:"tx,omitzero"` // minted by the sender, who may send the same call again
+	Resource   string         `json:"resource"`    // as in ResourceRef
 	Contract   string         `json:"contract,omitzero"`
 	Digest     string         `json:"contract_digest,omitzero"`
 	Method     string         `json:"method"`

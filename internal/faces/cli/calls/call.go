@@ -3,6 +3,7 @@
 package calls
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -71,7 +72,7 @@ func (d verbs) runCall(cmd *cobra.Command, args []string, c calling) error {
 			return err
 		}
 	}
-	answer, err := desk.Ask(cmd.Context(), d.Desk, adminwire.CallMethod, req)
+	answer, err := d.send(cmd.Context(), &req, c.tx == "")
 	var f *fault.Fault
 	if err != nil && !errors.As(err, &f) {
 		return trouble.Unheard(err, req.Tx)
@@ -87,6 +88,18 @@ func (d verbs) runCall(cmd *cobra.Command, args []string, c calling) error {
 	h := desk.HintsOf(cmd)
 	h.Form = "steward resources show " + paper.Word(req.Resource) + " " + paper.Word(req.Method)
 	return errors.Join(err, trouble.OfAnswer(answer, h))
+}
+
+// send makes the call under a tx of our own, so that it can be sent again when no
+// answer comes. A host that was restored cannot tell such a tx from an old one for a
+// while; it has not executed the call then, and mints one itself.
+func (d verbs) send(ctx context.Context, req *adminwire.Call, ours bool) (adminwire.Answer, error) {
+	answer, err := desk.Ask(ctx, d.Desk, adminwire.CallMethod, *req)
+	if err == nil && ours && answer.Error != nil && answer.Error.Code == string(fault.TxExpired) && answer.Error.Details["accepted_from"] != nil {
+		req.Tx = ""
+		answer, err = desk.Ask(ctx, d.Desk, adminwire.CallMethod, *req)
+	}
+	return answer, err
 }
 
 func (d verbs) printAnswer(a adminwire.Answer) {

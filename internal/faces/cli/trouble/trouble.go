@@ -126,14 +126,18 @@ func ofFault(f *fault.Fault, h Hints) *Trouble {
 	return t
 }
 
-// Unheard is the trouble of a call whose answer did not come.
+// Unheard is the trouble of a call whose answer did not come. Tx is empty where the
+// host was to mint it.
 func Unheard(err error, tx string) error {
 	t := Of(err, Hints{})
 	if t.Exit == Unsafe {
 		return t
 	}
-	return New(Owner, "no answer came, and the call may have happened: "+t.What,
-		"steward journal show "+tx+", or send the same call again with --tx "+tx)
+	what := "no answer came, and the call may have happened: " + t.What
+	if tx == "" {
+		return New(Owner, what, "steward journal list")
+	}
+	return New(Owner, what, "steward journal show "+tx+", or send the same call again with --tx "+tx)
 }
 
 // Unprinted is the trouble of a command that did its work and could not tell of
