@@ -106,31 +106,43 @@ func (d *Door) call(ctx context.Context, req adminwire.Call) (adminwire.Answer, 
 	if req.DeadlineMS < 0 || req.DeadlineMS > bound.CallDeadline.Max {
 		return adminwire.Answer{}, at(bound.CallDeadline.Exceeded(), "/deadline_ms")
 	}
-	if out.Ref, err = d.reference(ctx, req); err != nil {
+	var missing error
+	if out.Ref, missing, err = d.reference(ctx, req); err != nil {
 		return adminwire.Answer{}, err
 	}
 	caller := authority.Caller{Owner: d.host.Owner, Client: d.host.Hand}
-	return answerOf(d.Port.Call(ctx, caller, out)), nil
+	answer := d.Port.Call(ctx, caller, out)
+	if missing != nil && answer.Fault != nil && answer.Fault.Code == fault.NotFound {
+		answer.Fault = fault.From(missing)
+	}
+	return answerOf(answer), nil
 }
 
-// reference finds the contract of a method that was named without one. A method
-// that is not there is left to the port, which records the attempt.
-func (d *Door) reference(ctx context.Context, req adminwire.Call) (dispatch.Reference, error) {
-	out := dispatch.Reference{Resource: req.Resource, Contract: req.Contract, Method: req.Method}
+// reference finds the contract of a method that was named without one. What is not
+// there is left to the port, which records the attempt and does not say which it is;
+// missing says it, to the owner, who has everything.
+func (d *Door) reference(ctx context.Context, req adminwire.Call) (out dispatch.Reference, missing, err error) {
+	out = dispatch.Reference{Resource: req.Resource, Contract: req.Contract, Method: req.Method}
 	got, err := d.Reviews.Show(ctx, d.host.Owner, req.Resource)
 	if fault.Is(err, fault.NotFound) {
-		return out, nil
+		return out, err, nil
 	}
 	if err != nil {
-		return out, err
+		return out, nil, err
 	}
 	out.Resource = got.Row.ID.String()
+	if req.Contract != "" {
+		return out, nil, nil
+	}
 	for _, kept := range got.Methods {
 		if out.Contract == "" && kept.Method.Definition.ID == req.Method {
 			out.Contract = kept.Method.Contract
 		}
 	}
-	return out, nil
+	if out.Contract == "" {
+		missing = fault.Newf(fault.NotFound, "%s has no method %s", resource.Visible(got.Row.Label), resource.Visible(req.Method))
+	}
+	return out, missing, nil
 }
 
 func answerOf(a invocation.Answer) adminwire.Answer {

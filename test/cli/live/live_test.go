@@ -93,7 +93,15 @@ func TestWhatIsToldToDoNextHelps(t *testing.T) {
 	if form := typed(t, h, 0, misfit.next(t)...); !strings.Contains(form.out, `"title"`) {
 		t.Errorf("what the method takes:\n%s", form.out)
 	}
-	typed(t, h, 0, typed(t, h, 12, "call", "my notes", "no_such").next(t)...)
+	nothing := typed(t, h, 12, "call", "my notes", "no_such")
+	typed(t, h, 0, nothing.next(t)...)
+	nowhere := typed(t, h, 12, "call", "my note", "read_note")
+	if list := typed(t, h, 0, nowhere.next(t)...); !strings.Contains(list.out, "my notes") {
+		t.Errorf("what there is to call:\n%s", list.out)
+	}
+	if !strings.Contains(nothing.err, "my notes has no method no_such") || !strings.Contains(nowhere.err, "no resource is called my note (") {
+		t.Errorf("%s%s", nothing.err, nowhere.err)
+	}
 	typed(t, h, 0, typed(t, h, 12, "grants", "list", "--app", "nobody").next(t)...)
 	unknown := typed(t, h, 12, "grants", "add", "my app", "my notes", "read_note", "no_such", "write_note", "send_note")
 	typed(t, h, 0, unknown.next(t)...)
