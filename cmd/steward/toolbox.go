@@ -9,12 +9,12 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/stewardhost/steward/internal/adapters/clientconfig"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/remote"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/sessions/conversation"
@@ -36,7 +36,7 @@ type shelf struct {
 	client *mcpupstream.Client
 
 	mu     sync.Mutex // over what follows
-	tools  []conversation.Tool
+	offer  turns.Offer
 	listed time.Time
 }
 
@@ -116,7 +116,7 @@ func (b *toolbox) close() {
 func (b *toolbox) servers() []turns.Server {
 	var out []turns.Server
 	for _, s := range b.shelves {
-		out = append(out, turns.Server{Name: s.name, List: s.list, Call: s.call})
+		out = append(out, turns.Server{Name: s.name, List: s.list, Call: s.call, Resources: s.resources, Read: s.read})
 	}
 	return out
 }
@@ -126,26 +126,52 @@ type definition struct {
 	Input       strictjson.Raw `json:"inputSchema"`
 }
 
-// list gives the server's tools, as they were at most bound.RelistEvery ago.
-func (s *shelf) list(ctx context.Context) ([]conversation.Tool, error) {
+// list gives what the server offers, as it was at most bound.RelistEvery ago.
+func (s *shelf) list(ctx context.Context) (turns.Offer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.listed.IsZero() && time.Since(s.listed) < bound.RelistEvery.Duration() {
-		return s.tools, nil
+		return s.offer, nil
 	}
 	listing, err := s.client.List(ctx)
 	if err != nil {
-		return nil, err
+		return turns.Offer{}, err
 	}
-	s.tools, s.listed = nil, time.Now()
+	s.offer, s.listed = turns.Offer{Readable: listing.Readable}, time.Now()
 	for _, t := range listing.Tools {
 		var d definition
 		if t.Trouble != nil || strictjson.DecodeReply(t.Raw, strictjson.Limits{Bytes: bound.ToolBytes}, &d) != nil {
 			continue
 		}
-		s.tools = append(s.tools, conversation.Tool{Name: t.Name, Description: d.Description, Input: d.Input})
+		s.offer.Tools = append(s.offer.Tools, conversation.Tool{Name: t.Name, Description: d.Description, Input: d.Input})
 	}
-	return s.tools, nil
+	return s.offer, nil
+}
+
+// resources gives everything that the server has to be read now.
+func (s *shelf) resources(ctx context.Context) ([]turns.Resource, error) {
+	all, err := s.client.Resources(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]turns.Resource, 0, len(all))
+	for _, r := range all {
+		out = append(out, turns.Resource(r))
+	}
+	return out, nil
+}
+
+// read asks the server for a resource, once.
+func (s *shelf) read(ctx context.Context, uri string) ([]turns.Content, error) {
+	parts, err := s.client.ReadResource(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]turns.Content, 0, len(parts))
+	for _, c := range parts {
+		out = append(out, turns.Content(c))
+	}
+	return out, nil
 }
 
 // call sends one call, once. What becomes of it is the adapter's event.
@@ -156,40 +182,11 @@ func (s *shelf) call(ctx context.Context, tool, arguments string) turns.Called {
 	e := s.client.Call(ctx, tool, []byte(arguments), nil)
 	switch e.Kind {
 	case invocation.Answered, invocation.ToolError:
-		return turns.Called{Sent: true, Settled: true, Failed: e.Kind == invocation.ToolError, Text: textOf(e.Result)}
+		return turns.Called{Sent: true, Settled: true, Failed: e.Kind == invocation.ToolError, Text: answer.Words(e.Result)}
 	case invocation.Rejected:
 		return turns.Called{Sent: true, Settled: true, Failed: true, Text: "the server refused the call"}
 	case invocation.Unreached:
 		return turns.Called{Text: "the server is not there"}
 	}
 	return turns.Called{Sent: true, Text: "the server did not answer cleanly"}
-}
-
-type answered struct {
-	Content []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	} `json:"content"`
-	Structured strictjson.Raw `json:"structuredContent"`
-}
-
-// textOf gives what a model reads of a result: its texts, or its structured part,
-// or the names of what else there is.
-func textOf(result []byte) string {
-	var a answered
-	if err := strictjson.DecodeReply(result, strictjson.Limits{Bytes: bound.ResultBytes}, &a); err != nil {
-		return string(result)
-	}
-	var parts []string
-	for _, c := range a.Content {
-		if c.Type == "text" {
-			parts = append(parts, c.Text)
-		} else {
-			parts = append(parts, "["+c.Type+"]")
-		}
-	}
-	if len(parts) == 0 && len(a.Structured) > 0 {
-		return string(a.Structured)
-	}
-	return strings.Join(parts, "\n")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/question"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 )
 
@@ -22,6 +23,8 @@ type conversation interface {
 	Handshake(ctx context.Context, ownVersion string) error
 	// Offered lists everything.
 	Offered(ctx context.Context) (answer.Catalog, error)
+	// Inquire asks something about resources, once.
+	Inquire(ctx context.Context, q question.Inquiry) answer.Answer
 	// CallReporting sends one tools/call and says what became of it. It tells how far
 	// the call is where progress is not nil, on the goroutine that reads, and only
 	// while the call is waited for.

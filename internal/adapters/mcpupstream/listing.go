@@ -14,24 +14,15 @@ type Listing = answer.Catalog
 // RawTool is one definition, strict JSON, byte for byte as it was sent.
 type RawTool = answer.RawTool
 
-// Offered lists the session's tools, and says whose they are. What was read of a
-// listing that is too large is given back at once: the collector alone would keep
-// the host that much larger.
+// Offered lists the session's tools, every page, and says whose they are. What was
+// read of a listing that is too large is given back at once: the collector alone
+// would keep the host that much larger.
 func (s *session) Offered(ctx context.Context) (Listing, error) {
-	tools, err := s.list(ctx)
+	l, err := s.greeting.Collect(func(cursor []byte) answer.Answer {
+		return s.ask(ctx, answer.Listing, "tools/list", s.meta.List(cursor))
+	})
 	if fault.Is(err, fault.TooLarge) {
 		debug.FreeOSMemory()
 	}
-	if err != nil {
-		return Listing{}, err
-	}
-	g := s.greeting
-	return g.Catalog(tools), nil
-}
-
-// list reads every page.
-func (s *session) list(ctx context.Context) ([]RawTool, error) {
-	return answer.Collect(func(cursor []byte) answer.Answer {
-		return s.ask(ctx, answer.Listing, "tools/list", s.meta.List(cursor))
-	})
+	return l, err
 }

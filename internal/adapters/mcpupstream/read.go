@@ -50,8 +50,8 @@ func (s *session) howItEnded(otherwise string) string {
 	}
 }
 
-// lineLimit is how long the next line may be: as a result, unless a listing is
-// awaited.
+// lineLimit is how long the next line may be: as a result, unless a listing or a
+// resource is awaited.
 func (s *session) lineLimit() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

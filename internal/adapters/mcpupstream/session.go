@@ -240,7 +240,7 @@ func (s *session) expect(k answer.Kind, late func(invocation.Event)) (int64, *wa
 	defer s.mu.Unlock()
 	s.next++
 	s.waiting[s.next] = w
-	if k == answer.Listing {
+	if k.Long() {
 		s.big++
 	}
 	return s.next, w
@@ -265,7 +265,7 @@ func (s *session) forget(id int64) {
 func (s *session) drop(id int64) {
 	if w := s.waiting[id]; w != nil {
 		delete(s.waiting, id)
-		if w.kind == answer.Listing {
+		if w.kind.Long() {
 			s.big--
 		}
 	}
@@ -324,21 +324,27 @@ func (s *session) deliver(id int64, a answer.Answer) {
 
 // ask sends a request that has no effect and waits for its answer.
 func (s *session) ask(ctx context.Context, k answer.Kind, method string, params []byte) answer.Answer {
+	a, _, _ := s.put(ctx, k, method, params)
+	return a
+}
+
+// put is ask, and gives the request's number and whether it was answered.
+func (s *session) put(ctx context.Context, k answer.Kind, method string, params []byte) (a answer.Answer, id int64, answered bool) {
 	id, w := s.expect(k, nil)
 	defer s.forget(id)
 	if _, err := s.write(ctx, envelope.Request(id, method, params)); err != nil {
-		return s.unanswered()
+		return s.unanswered(), id, true // it knows nothing of a request
 	}
 	select {
-	case a := <-w.answer:
-		return a
+	case a = <-w.answer:
+		return a, id, true
 	case <-s.gone:
 	case <-ctx.Done():
 	}
-	if a, ok := s.leave(id, w); ok {
-		return a
+	if a, answered = s.leave(id, w); !answered {
+		a = s.unanswered()
 	}
-	return s.unanswered()
+	return a, id, answered
 }
 
 func (s *session) unanswered() answer.Answer {

@@ -27,6 +27,7 @@ var (
 	ResourceIconBytes  = Row{"resource_icon_bytes", 16 << 10, Bytes, fault.InvalidRequest, "bus page 5", "domain/bus/describe"}
 	ReadChunks         = Row{"read_chunks", 64, Count, fault.TooLarge, "bus page 5", "domain/bus/read"}
 	ReadContentBytes   = Row{"read_content_bytes", 512 << 10, Bytes, fault.TooLarge, "bus page 5: raw bytes, before base64", "domain/bus/read"}
+	ReadAnswerBytes    = Row{"read_answer_bytes", 1 << 20, Bytes, fault.TooLarge, "ours: read_content_bytes in base64, and what stands around it", "adapters/mcpupstream"}
 	ReadErrorBytes     = Row{"read_error_bytes", 512, Bytes, fault.TooLarge, "bus page 5", "domain/bus/read"}
 	DescribeWarm       = Row{"describe_warm_ms", 500, Milliseconds, fault.TimedOut, "bus page 4", "domain/bus/describe"}
 	DescribeCold       = Row{"describe_cold_ms", 2_500, Milliseconds, fault.TimedOut, "bus page 4", "domain/bus/describe"}
@@ -48,7 +49,7 @@ var (
 var busRows = []Row{
 	TopicBytes, TopicSegments, TopicSegmentBytes, CapsulePatterns, CapsuleBytes, CapsuleFrameBytes, BusAggregateBytes, BusMessageBytes, BusPendingBytes,
 	BusWrite, CapsuleDepth, CapsuleNodes, ReplyDefinitions, ReplyDrops, ReadSnapshot, OwnerDefinitions, ResourceURIBytes, ServedTextBytes, ResourceMetaBytes,
-	ResourceIcons, ResourceIconBytes, ReadChunks, ReadContentBytes, ReadErrorBytes, DescribeWarm, DescribeCold, CapsuleYoung,
+	ResourceIcons, ResourceIconBytes, ReadChunks, ReadContentBytes, ReadAnswerBytes, ReadErrorBytes, DescribeWarm, DescribeCold, CapsuleYoung,
 	ReadDescribe, ReadBroadcast, ReadConflict, CapsuleDeadline, BrokerDeadline, ResourceDeadline, OpenReads, CapsulesInstalled,
 	CapsuleManifest, CapsuleCalls, CapsuleRestartWait, CapsuleFamilies,
 }

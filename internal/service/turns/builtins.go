@@ -30,12 +30,12 @@ type Files struct {
 var builtinNames = []string{"read_file", "list_dir", "search_text", "read_resource", "delegate"}
 
 const (
-	pageBytes   = 12 << 10 // of a file in one result; escaped and wrapped it may need more
+	pageBytes   = 12 << 10 // of a file or resource in one result; escaped and wrapped it may need more
 	searchBytes = 8 << 10
 )
 
 func builtins(p Ports) []tool {
-	tools := []tool{
+	return []tool{
 		reader("read_file", "Read a text file of the workspace. A long file comes in parts: give next_offset back as offset.",
 			`{"type":"object","properties":{"path":{"type":"string","maxLength":1024},"offset":{"type":"integer","minimum":0,"maximum":65536}},"required":["path"],"additionalProperties":false}`,
 			"path", p.Files.readFile),
@@ -45,13 +45,8 @@ func builtins(p Ports) []tool {
 		reader("search_text", "Find the lines of text files below a folder of the workspace that hold a text, in the same case.",
 			`{"type":"object","properties":{"text":{"type":"string","minLength":1,"maxLength":256},"path":{"type":"string","maxLength":1024}},"required":["text"],"additionalProperties":false}`,
 			"text", p.Files.searchText),
+		delegate(),
 	}
-	if p.Resource != nil {
-		tools = append(tools, reader("read_resource", "Read an MCP resource of a configured server.",
-			`{"type":"object","properties":{"uri":{"type":"string","maxLength":1024},"server":{"type":"string","maxLength":64}},"required":["uri"],"additionalProperties":false}`,
-			"uri", func(ctx context.Context, arguments string) (string, error) { return readResource(ctx, p, arguments) }))
-	}
-	return append(tools, delegate())
 }
 
 // reader makes a tool that only looks.
@@ -93,23 +88,32 @@ func (f Files) readFile(ctx context.Context, arguments string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if in.Offset < 0 || in.Offset > len(raw) {
-		return "", fault.New(fault.InvalidArgs, "the offset is not in the file")
+	text, next, err := part(string(raw), in.Offset)
+	if err != nil {
+		return "", err
 	}
-	var out struct {
+	return encoded(struct {
 		Text string `json:"text"`
 		Next *int   `json:"next_offset"`
+	}{text, next})
+}
+
+// part cuts from an offset what one result takes, and says where the next part
+// begins, if there is one.
+func part(whole string, offset int) (text string, next *int, err error) {
+	if offset < 0 || offset > len(whole) {
+		return "", nil, fault.New(fault.InvalidArgs, "the offset lies beyond the end")
 	}
-	rest := string(raw[in.Offset:])
+	rest := whole[offset:]
 	for rest != "" && !utf8.RuneStart(rest[0]) { // an offset within a character
 		rest = rest[1:]
 	}
 	text, more := transcript.Cut(rest, pageBytes)
-	if out.Text = text; more != "" {
-		next := len(raw) - len(more)
-		out.Next = &next
+	if more != "" {
+		at := len(whole) - len(more)
+		next = &at
 	}
-	return encoded(out)
+	return text, next, nil
 }
 
 func (f Files) listDir(ctx context.Context, arguments string) (string, error) {
@@ -147,17 +151,6 @@ func (f Files) searchText(ctx context.Context, arguments string) (string, error)
 		Lines []string `json:"lines"`
 		Whole bool     `json:"complete"`
 	}{lines, whole})
-}
-
-func readResource(ctx context.Context, p Ports, arguments string) (string, error) {
-	var in struct {
-		URI    string `json:"uri"`
-		Server string `json:"server"`
-	}
-	if err := decode(arguments, &in); err != nil {
-		return "", err
-	}
-	return p.Resource(ctx, in.Server, in.URI)
 }
 
 // settled turns what became of a server's call into a result. A call that may

@@ -27,10 +27,20 @@ type tool struct {
 // Server is one configured MCP server.
 type Server struct {
 	Name string
-	// List gives the server's tools. It may start the server.
-	List func(ctx context.Context) ([]conversation.Tool, error)
+	// List gives what the server offers. It may start the server.
+	List func(ctx context.Context) (Offer, error)
 	// Call runs a tool by the name that List gave, at most once.
 	Call func(ctx context.Context, tool, arguments string) Called
+	// Resources gives everything that there is to read, and Read a whole resource.
+	// They are asked of a server that offers resources.
+	Resources func(ctx context.Context) ([]Resource, error)
+	Read      func(ctx context.Context, uri string) ([]Content, error)
+}
+
+// Offer is what a server offers.
+type Offer struct {
+	Tools    []conversation.Tool
+	Readable bool // it has resources
 }
 
 // Called is what became of a call of a server's tool.
@@ -77,17 +87,22 @@ func (c *catalog) enabled(name string) bool {
 }
 
 // tools gives what the agent may call now. A server that cannot be listed has no
-// tools in this turn.
+// tools and no resources in this turn.
 func (c *catalog) tools(ctx context.Context) []tool {
+	offers := c.offers(ctx)
+	builtins := c.builtins
+	if with := c.readable(offers); len(with) > 0 {
+		builtins = append(slices.Clone(builtins), reading(with))
+	}
 	var out []tool
-	for _, t := range c.builtins {
+	for _, t := range builtins {
 		if c.enabled(t.Name) {
 			out = append(out, t)
 		}
 	}
-	for i, listed := range c.listings(ctx) {
+	for i, offer := range offers {
 		s := c.servers[i]
-		for _, t := range listed {
+		for _, t := range offer.Tools {
 			name := "mcp_" + s.Name + "_" + t.Name
 			taken := slices.ContainsFunc(out, func(o tool) bool { return o.Name == name })
 			if bound.ToolNameBytes.Check(len(name)) != nil || !toolName.MatchString(name) || taken || !c.enabled(name) || len(out) >= bound.AgentTools.Int() {
@@ -99,19 +114,30 @@ func (c *catalog) tools(ctx context.Context) []tool {
 	return out
 }
 
-// listings asks all servers at once for their tools.
-func (c *catalog) listings(ctx context.Context) [][]conversation.Tool {
+// readable gives the servers that offer resources.
+func (c *catalog) readable(offers []Offer) []Server {
+	var out []Server
+	for i, o := range offers {
+		if o.Readable {
+			out = append(out, c.servers[i])
+		}
+	}
+	return out
+}
+
+// offers asks all servers at once for what they offer.
+func (c *catalog) offers(ctx context.Context) []Offer {
 	ctx, cancel := context.WithTimeout(ctx, bound.ServerListing.Duration())
 	defer cancel()
-	out := make([][]conversation.Tool, len(c.servers))
+	out := make([]Offer, len(c.servers))
 	var all sync.WaitGroup
 	for i, s := range c.servers {
 		all.Go(func() {
-			listed, err := s.List(ctx)
+			offer, err := s.List(ctx)
 			if err != nil {
-				c.log.Warn("a turn goes without the tools of a server", "server", s.Name, "err", err)
+				c.log.Warn("a turn goes without a server", "server", s.Name, "err", err)
 			}
-			out[i] = listed
+			out[i] = offer
 		})
 	}
 	all.Wait()

@@ -49,15 +49,13 @@ type Hands interface {
 // Record makes one record of the turn durable; data is the kind's struct.
 type Record func(ctx context.Context, kind transcript.Kind, data any) error
 
-// Ports are what the loop needs of the outside. Resource and Servers may be nil;
-// then there is no such tool.
+// Ports are what the loop needs of the outside. There may be no Servers.
 type Ports struct {
-	Ask      Ask
-	Files    Files
-	Resource func(ctx context.Context, server, uri string) (string, error)
-	Servers  []Server
-	NewID    func() string // a call id: 128 random bits in 22 characters
-	Log      *slog.Logger
+	Ask     Ask
+	Files   Files
+	Servers []Server
+	NewID   func() string // a call id: 128 random bits in 22 characters
+	Log     *slog.Logger
 }
 
 // Options say what the configuration adds.

@@ -33,6 +33,8 @@ type house struct {
 	lent    func(context.Context, turn.Call) turn.Answer
 	called  func(context.Context) turns.Called
 
+	readable []turns.Server // more of them
+
 	mu     sync.Mutex
 	trace  []string
 	said   string
@@ -128,15 +130,15 @@ func (h *house) run(ctx context.Context, t interface{ Helper() }) turn.Outcome {
 				return []string{"a:1: x"}, true, nil
 			},
 		},
-		Servers: []turns.Server{{
-			Name: "s", List: func(context.Context) ([]conversation.Tool, error) {
-				return []conversation.Tool{{Name: "act"}, {Name: "no good name"}, {Name: "off"}, {Name: "act"}, {Name: strings.Repeat("x", 60)}}, nil
+		Servers: append([]turns.Server{{
+			Name: "s", List: func(context.Context) (turns.Offer, error) {
+				return turns.Offer{Tools: []conversation.Tool{{Name: "act"}, {Name: "no good name"}, {Name: "off"}, {Name: "act"}, {Name: strings.Repeat("x", 60)}}}, nil
 			},
 			Call: func(ctx context.Context, tool, _ string) turns.Called {
 				h.note("served %s", tool)
 				return h.called(ctx)
 			},
-		}, {Name: "dead", List: func(context.Context) ([]conversation.Tool, error) { return nil, errors.New("gone") }}},
+		}, {Name: "dead", List: func(context.Context) (turns.Offer, error) { return turns.Offer{}, errors.New("gone") }}}, h.readable...),
 		NewID: func() string { h.mu.Lock(); defer h.mu.Unlock(); h.ids++; return fmt.Sprint("id", h.ids) },
 		Log:   slog.New(slog.DiscardHandler),
 	}, turns.Options{Disabled: []string{"MCP_s_OFF", "quiet"}, Skills: []turns.Skill{{Name: "Loud", Text: "be loud"}, {Name: "Quiet", Text: "be quiet"}}})

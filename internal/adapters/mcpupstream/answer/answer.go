@@ -1,5 +1,6 @@
 // Package answer says what an answer of an MCP upstream means, whatever it
-// travelled on: the event of a tool call, a page of a listing, a greeting.
+// travelled on: the event of a tool call, a page of a listing, a resource, a
+// greeting.
 //
 // Everything here is a pure function of bytes. Results and definitions are held
 // to strict JSON and to their bounds, looked at only as far as their kind needs,
@@ -27,7 +28,8 @@ type Kind byte
 // The kinds of questions.
 const (
 	Call     Kind = iota // a tool was called
-	Listing              // a page of tools was asked for
+	Listing              // a page of tools or resources was asked for
+	Reading              // a resource was asked for
 	Question             // anything else without an effect
 )
 
@@ -35,13 +37,17 @@ const (
 var limits = [...]strictjson.Limits{
 	Call:     {Bytes: bound.ResultBytes, Depth: bound.ResultDepth, Nodes: bound.ResultNodes},
 	Listing:  {Bytes: bound.ListingBytes, Depth: bound.ListingDepth, Nodes: bound.ListingNodes},
+	Reading:  {Bytes: bound.ReadAnswerBytes, Depth: bound.ResultDepth, Nodes: bound.ResultNodes},
 	Question: {Bytes: bound.ResultBytes, Depth: bound.ResultDepth, Nodes: bound.ResultNodes},
 }
 
 // Limits are what an answer of the kind may hold.
 func (k Kind) Limits() strictjson.Limits { return limits[k] }
 
-// Answer is what came back. Of the events, a Listing or Question uses Answered
+// Long reports whether an answer of the kind may be longer than that to a call.
+func (k Kind) Long() bool { return limits[k].Bytes.Max > limits[Call].Bytes.Max }
+
+// Answer is what came back. Of the events, all kinds but Call use Answered
 // for any result, and those that say that there is none.
 type Answer struct {
 	Event invocation.Event
@@ -163,7 +169,7 @@ func isContent(content []byte) bool {
 func (a Answer) Fault(what string) *fault.Fault {
 	detail := what + ": " + a.Event.Detail
 	switch a.Event.Kind {
-	case invocation.Broken, invocation.TimedOut:
+	case invocation.Broken, invocation.TimedOut, invocation.Unreached:
 		return fault.New(fault.Unavailable, detail)
 	case invocation.TooLarge:
 		return fault.New(fault.TooLarge, detail)

@@ -94,6 +94,54 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
+// FuzzContents: what was read is every part of the answer as it stands in it, each a
+// text or a blob of its length, and never more than the bounds allow.
+func FuzzContents(f *testing.F) {
+	for _, seed := range []string{`{"contents":[{"uri":"a","text":"x"},{"uri":"b","mimeType":"m","blob":"AP8="}]}`, `{"contents":[]}`, `{"contents":[{"uri":"a","blob":"?"}]}`,
+		`{"contents":[{"uri":"a","text":"x","blob":""}]}`, `{"contents":[{"uri":"\ud83d","text":"x"}]}`, `{"contents":{}}`, `{"resultType":"task","contents":[]}`, `[]`, ``} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, result []byte) {
+		parts, err := Contents(Answer{Event: invocation.Event{Kind: invocation.Answered, Result: result}})
+		if err != nil {
+			if parts != nil {
+				t.Fatalf("%v with %d parts", err, len(parts))
+			}
+			return
+		}
+		var whole map[string]json.RawMessage // as its names are written, unlike in a struct
+		var want []map[string]json.RawMessage
+		if json.Unmarshal(result, &whole) != nil || json.Unmarshal(whole["contents"], &want) != nil || len(want) != len(parts) {
+			t.Fatalf("%d parts of %s", len(parts), result)
+		}
+		size := 0
+		for i, w := range want {
+			c := Content{URI: written(w["uri"]), MimeType: written(w["mimeType"]), Text: written(w["text"])}
+			c.Bytes = len(c.Text)
+			if len(w["text"]) == 0 || w["text"][0] != '"' {
+				var blob []byte
+				c.Blob = json.Unmarshal(w["blob"], &blob) == nil
+				c.Bytes = len(blob)
+			}
+			if parts[i] != c {
+				t.Fatalf("part %d is %+v, want %+v", i, parts[i], c)
+			}
+			size += c.Bytes
+		}
+		if bound.ReadChunks.Check(len(parts)) != nil || bound.ReadContentBytes.Check(size) != nil {
+			t.Fatalf("%d parts of %d bytes", len(parts), size)
+		}
+	})
+}
+
+// written is the text of a JSON string, or nothing.
+func written(raw json.RawMessage) (text string) {
+	if json.Unmarshal(raw, &text) != nil {
+		return ""
+	}
+	return text
+}
+
 // Whatever the params are: what is passed on is part of them, and a number is one.
 func FuzzProgress(f *testing.F) {
 	for _, seed := range []string{`{"progressToken":1,"progress":0.5,"total":1,"message":"m"}`, `{"progress":-1e3,"progressToken":12}`,

@@ -32,6 +32,8 @@ type Greeting struct {
 	Protocol        string // the revision that is spoken from here on
 	Instructions    string
 	TellsChanges    bool // says when its tools change, if it is asked to
+	Callable        bool // says that it has tools
+	Readable        bool // says that it has resources
 }
 
 // Vitals are what is counted of one conversation.
@@ -83,10 +85,13 @@ func Discovered(a Answer) (Greeting, error) {
 }
 
 func greeting(v, info strictjson.Value, protocol string) (Greeting, error) {
+	capabilities := member(v, "capabilities")
+	tools, resources := member(capabilities, "tools"), member(capabilities, "resources")
 	g := Greeting{
 		Server: text(info, "name"), Version: text(info, "version"),
 		Protocol: protocol, Instructions: text(v, "instructions"),
-		TellsChanges: member(member(member(v, "capabilities"), "tools"), "listChanged").Bool,
+		TellsChanges: member(tools, "listChanged").Bool,
+		Callable:     tools.Kind == strictjson.Object, Readable: resources.Kind == strictjson.Object,
 	}
 	for _, check := range []struct {
 		row  bound.Row

@@ -25,38 +25,66 @@ type Catalog struct {
 	Protocol        string // the revision that the session speaks
 	Instructions    string
 	Tools           []RawTool // in the upstream's order, names distinct; what was listed twice stands once
+	Readable        bool      // it says that it has resources
 }
 
-// Catalog is what a greeted upstream offers.
-func (g Greeting) Catalog(tools []RawTool) Catalog {
-	return Catalog{g.Server, g.Version, g.Protocol, g.Instructions, tools}
+// Collect reads what a greeted upstream offers, as the func Collect does. One that
+// says it has resources, and nothing of tools, need not know of tools at all.
+func (g Greeting) Collect(ask func(cursor []byte) Answer) (Catalog, error) {
+	tools, err := Collect(func(cursor []byte) Answer {
+		a := ask(cursor)
+		if a.Event.Kind == invocation.Rejected && a.Code == noSuchMethod && cursor == nil && g.Readable && !g.Callable {
+			return Answer{Event: invocation.Event{Kind: invocation.Answered, Result: []byte(`{"tools":[]}`)}}
+		}
+		return a
+	})
+	if err != nil {
+		return Catalog{}, err
+	}
+	return Catalog{g.Server, g.Version, g.Protocol, g.Instructions, tools, g.Readable}, nil
 }
 
 // Page reads the result of one tools/list, whose bytes the tools share; the
 // cursor, a JSON text as it was written, is nil on the last page. The fault of what is no page is
 // upstream_failed.
 func Page(result []byte) (tools []RawTool, cursor []byte, err error) {
-	page, err := strictjson.Members(result, limits[Listing])
+	page, list, err := listed(result, Listing, "tools/list", "tools")
 	if err != nil {
-		return nil, nil, failed("tools/list: the answer is not an object").Because(err)
+		return nil, nil, err
 	}
-	if !complete(page["resultType"]) {
-		return nil, nil, failed("tools/list: result type " + shown(string(page["resultType"])))
+	if cursor, err = nextOf(page, "tools/list"); err != nil {
+		return nil, nil, err
 	}
-	if len(page["tools"]) == 0 || page["tools"][0] != '[' {
-		return nil, nil, failed("tools/list: the answer has no list of tools")
-	}
-	envelope.Items(page["tools"], func(raw []byte) bool {
+	envelope.Items(list, func(raw []byte) bool {
 		tools = append(tools, readTool(raw))
 		return true
 	})
+	return tools, cursor, nil
+}
+
+// listed gives the members of a result that must be whole, and its array of a name.
+func listed(result []byte, k Kind, what, name string) (members map[string]strictjson.Raw, list []byte, err error) {
+	members, err = strictjson.Members(result, limits[k])
+	switch list = members[name]; {
+	case err != nil:
+		return nil, nil, failed(what + ": the answer is not an object").Because(err)
+	case !complete(members["resultType"]):
+		return nil, nil, failed(what + ": result type " + shown(string(members["resultType"])))
+	case len(list) == 0 || list[0] != '[':
+		return nil, nil, failed(what + ": the answer has no list of " + name)
+	}
+	return members, list, nil
+}
+
+// nextOf gives the cursor of the next page, nil on the last.
+func nextOf(page map[string]strictjson.Raw, what string) ([]byte, error) {
 	switch next := page["nextCursor"]; {
 	case absent(next) || string(next) == `""`:
-		return tools, nil, nil
+		return nil, nil
 	case next[0] != '"':
-		return nil, nil, failed("tools/list: the cursor is not a text")
+		return nil, failed(what + ": the cursor is not a text")
 	default:
-		return tools, next, nil
+		return next, nil
 	}
 }
 
@@ -94,21 +122,9 @@ func failed(text string) *fault.Fault { return fault.New(fault.UpstreamFailed, t
 // of the listing, of Page, and of an answer that is none.
 func Collect(ask func(cursor []byte) Answer) ([]RawTool, error) {
 	var tools []RawTool
-	var cursor []byte
-	names, size := map[string][]byte{}, 0
-	for page := 1; ; page++ {
-		if err := bound.ListingPages.Check(page); err != nil {
-			return nil, err
-		}
-		a := ask(cursor)
-		if a.Event.Kind != invocation.Answered {
-			return nil, a.Fault("tools/list")
-		}
-		size += len(a.Event.Result)
-		if err := bound.ListingBytes.Check(size); err != nil {
-			return nil, err
-		}
-		found, next, err := Page(a.Event.Result)
+	names := map[string][]byte{}
+	err := walk("tools/list", ask, func(result []byte) ([]byte, error) {
+		found, next, err := Page(result)
 		if err != nil {
 			return nil, err
 		}
@@ -122,11 +138,34 @@ func Collect(ask func(cursor []byte) Answer) ([]RawTool, error) {
 				tools = append(tools, tool)
 			}
 		}
-		if err := bound.ListingTools.Check(len(tools)); err != nil {
-			return nil, err
+		return next, bound.ListingTools.Check(len(tools))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tools, nil
+}
+
+// walk asks for page after page. take gets the result of one and gives the cursor
+// of the next, nil after the last.
+func walk(what string, ask func(cursor []byte) Answer, take func(result []byte) (next []byte, err error)) error {
+	var cursor []byte
+	size := 0
+	for page := 1; ; page++ {
+		if err := bound.ListingPages.Check(page); err != nil {
+			return err
 		}
-		if next == nil {
-			return tools, nil
+		a := ask(cursor)
+		if a.Event.Kind != invocation.Answered {
+			return a.Fault(what)
+		}
+		size += len(a.Event.Result)
+		if err := bound.ListingBytes.Check(size); err != nil {
+			return err
+		}
+		next, err := take(a.Event.Result)
+		if err != nil || next == nil {
+			return err
 		}
 		cursor = next
 	}

@@ -64,6 +64,36 @@ func (m Meta) List(cursor []byte) []byte {
 	return m.close(params)
 }
 
+// Inquiry is a question about resources: it has no effect.
+type Inquiry struct {
+	Kind   answer.Kind
+	Method string
+	About  string // the URI, which the stateless era says in a header too; else empty
+	params []byte // an object without its last brace
+}
+
+// Resources asks for a page of resources/list; cursor is as that of List.
+func Resources(cursor []byte) Inquiry {
+	q := Inquiry{Kind: answer.Listing, Method: "resources/list", params: []byte("{")}
+	if cursor != nil {
+		q.params = append([]byte(`{"cursor":`), cursor...)
+	}
+	return q
+}
+
+// ReadResource asks for a resource. Faults: invalid_args for a URI that is none of
+// at most bound.ResourceURIBytes.
+func ReadResource(uri string) (Inquiry, error) {
+	text, err := strictjson.Encode(uri)
+	if err != nil || uri == "" || bound.ResourceURIBytes.Check(len(uri)) != nil {
+		return Inquiry{}, fault.New(fault.InvalidArgs, "that is no URI of a resource").Because(err)
+	}
+	return Inquiry{Kind: answer.Reading, Method: "resources/read", About: uri, params: append([]byte(`{"uri":`), text...)}, nil
+}
+
+// Inquire is the params of an inquiry.
+func (m Meta) Inquire(q Inquiry) []byte { return m.close(bytes.Clone(q.params)) }
+
 // Reporting is a Meta that also asks to be told how far the request with this
 // number is.
 func (m Meta) Reporting(request int64) Meta {

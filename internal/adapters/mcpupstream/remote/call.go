@@ -32,7 +32,7 @@ type waiting struct {
 // In the stateless era the end of the connection is the notice, so that what is
 // cancelled has no late answer, and what is late is not yet cancelled.
 func (s *Session) CallReporting(ctx context.Context, tool string, args []byte, late func(invocation.Event), progress func(invocation.Progress)) invocation.Event {
-	x := exchange{id: s.number(), kind: answer.Call, method: "tools/call", tool: tool}
+	x := exchange{id: s.number(), kind: answer.Call, method: "tools/call", about: tool}
 	meta := s.meta
 	if progress != nil {
 		meta = meta.Reporting(x.id)

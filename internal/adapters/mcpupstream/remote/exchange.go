@@ -30,7 +30,7 @@ type exchange struct {
 	id       int64
 	kind     answer.Kind
 	method   string
-	tool     string // of a call
+	about    string // the tool or resource, which the stateless era says in a header
 	params   []byte
 	progress func(invocation.Progress)
 	began    func() // told when the first byte goes out; may be nil
@@ -52,7 +52,7 @@ func lost(kind invocation.EventKind, detail string) outcome {
 
 // do sends a request once and reads its answer.
 func (s *Session) do(ctx context.Context, x exchange) outcome {
-	resp, o := s.post(ctx, x.method, x.tool, envelope.Request(x.id, x.method, x.params), x.began)
+	resp, o := s.post(ctx, x.method, x.about, envelope.Request(x.id, x.method, x.params), x.began)
 	if resp == nil {
 		return o
 	}
@@ -66,8 +66,8 @@ func (s *Session) do(ctx context.Context, x exchange) outcome {
 }
 
 // post sends one message. Without a response, the outcome says why.
-func (s *Session) post(ctx context.Context, method, tool string, body []byte, began func()) (*egress.Response, outcome) {
-	header := s.header(method, tool)
+func (s *Session) post(ctx context.Context, method, about string, body []byte, began func()) (*egress.Response, outcome) {
+	header := s.header(method, about)
 	header.Set("Content-Type", typeJSON)
 	header.Set("Accept", typeJSON+", "+typeEvents)
 	return s.send(ctx, egress.Request{Method: http.MethodPost, Target: s.spec.Target, Header: header, Body: body, Began: began})
@@ -118,7 +118,7 @@ func (s *Session) interrupted(ctx context.Context, err error) outcome {
 
 // header is what a request carries beside its own: the owner's, then the
 // protocol's, which no configuration changes.
-func (s *Session) header(method, tool string) http.Header {
+func (s *Session) header(method, about string) http.Header {
 	h := make(http.Header, 8+len(s.spec.Header))
 	for name, values := range s.spec.Header {
 		if !isOurs(name) {
@@ -134,8 +134,8 @@ func (s *Session) header(method, tool string) http.Header {
 	}
 	if s.meta != nil && method != "" {
 		h.Set("Mcp-Method", method)
-		if tool != "" {
-			h.Set("Mcp-Name", plainHeader(tool))
+		if about != "" {
+			h.Set("Mcp-Name", plainHeader(about))
 		}
 	}
 	return h

@@ -112,9 +112,26 @@ func isSessionName(name string) bool {
 
 // ask sends a request that has no effect.
 func (s *Session) ask(ctx context.Context, kind answer.Kind, method string, params []byte) outcome {
+	return s.put(ctx, exchange{id: s.number(), kind: kind, method: method, params: params})
+}
+
+// Inquire asks something about resources. A server with a session is told when
+// nobody waits any more; to one without it the end of the connection says so.
+func (s *Session) Inquire(ctx context.Context, q question.Inquiry) answer.Answer {
+	x := exchange{id: s.number(), kind: q.Kind, method: q.Method, about: q.About, params: s.meta.Inquire(q)}
+	o := s.put(ctx, x)
+	if ctx.Err() != nil && !o.unsent && o.status == 0 && s.meta == nil {
+		s.notice(x.id)
+	}
+	return o.Answer
+}
+
+// put sends a request that has no effect and notes what the answer says of the
+// session.
+func (s *Session) put(ctx context.Context, x exchange) outcome {
 	ctx, cancel := s.within(ctx)
 	defer cancel()
-	o := s.do(ctx, exchange{id: s.number(), kind: kind, method: method, params: params})
+	o := s.do(ctx, x)
 	if s.meta == nil && s.name != "" && o.status == http.StatusNotFound {
 		s.lose("the server has forgotten the session", true)
 	} else if o.status == http.StatusOK {
@@ -133,7 +150,7 @@ func (s *Session) within(ctx context.Context) (context.Context, context.CancelFu
 // Offered lists everything that the server offers.
 func (s *Session) Offered(ctx context.Context) (answer.Catalog, error) {
 	var refusal error
-	tools, err := answer.Collect(func(cursor []byte) answer.Answer {
+	offered, err := s.greeting.Collect(func(cursor []byte) answer.Answer {
 		o := s.ask(ctx, answer.Listing, "tools/list", s.meta.List(cursor))
 		if o.unsent {
 			refusal = o.refusal
@@ -146,7 +163,7 @@ func (s *Session) Offered(ctx context.Context) (answer.Catalog, error) {
 	case err != nil:
 		return answer.Catalog{}, err
 	}
-	return s.greeting.Catalog(tools), nil
+	return offered, nil
 }
 
 // Verify asks whether the server still knows the session. One that it does not
