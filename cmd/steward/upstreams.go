@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/stewardhost/steward/internal/adapters/clientconfig"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/fleet"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/remote"
@@ -100,7 +101,8 @@ func (f *upstreams) Use(adapter id.Adapter, owner id.Owner, e importer.Entry) er
 		env = append(env, name+"="+value)
 	}
 	f.Fleet.Use(adapter, func() *mcpupstream.Client {
-		spec := childprocess.Spec{Command: e.Command, Args: e.Args, Env: env, Dir: e.Dir, Mask: slices.Collect(maps.Values(e.Env))}
+		spec := childprocess.Spec{Command: e.Command, Args: e.Args, Env: env, Dir: e.Dir,
+			Mask: append(slices.Collect(maps.Values(e.Env)), clientconfig.Server{Args: e.Args}.SecretWords()...)}
 		return mcpupstream.NewStdio(e.Name, spec, mcpupstream.Options{Version: version})
 	})
 	return nil

@@ -191,6 +191,72 @@ func TestSecretsAreRecognised(t *testing.T) {
 	}
 }
 
+// A secret that stands inside an argument, a variable or an address is one too,
+// in each form that clients and bridges take (field faults, FF94).
+func TestASecretInsideAValueDoesNotLeave(t *testing.T) {
+	const url = "https://a.example/mcp"
+	for _, c := range []struct {
+		args []string
+		want string // as they are told, joined by blanks
+	}{
+		{[]string{"mcp-remote", url, "--header", "Authorization: Bearer hunter"}, "mcp-remote https://a.example/mcp --header Authorization: Bearer ${S_AUTHORIZATION}"},
+		{[]string{"mcp-remote", url, "--header", "Authorization:Bearer c2VjcmV0abc="}, "mcp-remote https://a.example/mcp --header Authorization:Bearer ${S_AUTHORIZATION}"},
+		{[]string{"--header", "Authorization: Bearer c2VjcmV0abc=="}, "--header Authorization: Bearer ${S_AUTHORIZATION}"},
+		{[]string{"--header=X-Api-Key:hunter"}, "--header=X-Api-Key:${S_X_API_KEY}"},
+		{[]string{"-H", "X-Api-Key: hunter"}, "-H X-Api-Key: ${S_X_API_KEY}"},
+		{[]string{"Cookie: sid=hunter"}, "Cookie: ${S_COOKIE}"},
+		{[]string{"--headers", `{"X-Api-Key": "hunter", "Accept": "text/html"}`}, "--headers ${S_ARGUMENT_2}"},
+		{[]string{"https://a.example/mcp?api_key=hunter"}, "${S_ARGUMENT_1}"},
+		{[]string{"--url", "https://a.example/mcp?a=b&sig=hunter"}, "--url ${S_URL}"},
+		{[]string{"--url=https://ghp_hunter@host.example/x"}, "--url=${S_URL}"},
+		{[]string{"https://hunter@host.example"}, "${S_ARGUMENT_1}"},
+		{[]string{"https://host.example/%73k-ant-0123456789abcdef/mcp"}, "${S_ARGUMENT_1}"},
+		{[]string{"https://host.example/s/Qz7Lk2Vt9Xw4Rb6Hn3Jm/mcp"}, "${S_ARGUMENT_1}"},
+		{[]string{"https://api.example/bot123456:AAhunter-Qz7Lk2Vt9Xw4Rb/send"}, "${S_ARGUMENT_1}"},
+		{[]string{"https://host.example/#access_token=hunter"}, "${S_ARGUMENT_1}"},
+		{[]string{"https://hooks.example/services/T0hunter0/x"}, "${S_ARGUMENT_1}"},
+		{[]string{"postgresql://u:hunter@h/db"}, "${S_ARGUMENT_1}"},
+		{[]string{"u:hunter@tcp(localhost:3306)/db"}, "${S_ARGUMENT_1}"},
+		{[]string{"host=h user=u password=hunter"}, "host=${S_HOST}"},
+		{[]string{"-u", "me:hunter"}, "-u ${S_U}"},
+		{[]string{"-e", "GITHUB_TOKEN=hunter"}, "-e GITHUB_TOKEN=${S_GITHUB_TOKEN}"},
+		{[]string{"-c", "curl -H 'Authorization: Bearer hunter' " + url}, "-c ${S_C}"},
+		{[]string{"--key", "${K:-hunter}"}, "--key ${S_KEY}"},
+		{[]string{"--token", "${TOKEN}", "--header", "Authorization: Bearer ${TOKEN}", "https://${U}:${P}@h.example"}, "--token ${TOKEN} --header Authorization: Bearer ${TOKEN} https://${U}:${P}@h.example"},
+		{[]string{"--author", "me", "npm:pkg@1.0.2", "postgres:16@sha256:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0", "-u", "1000:1000"},
+			"--author me npm:pkg@1.0.2 postgres:16@sha256:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0 -u 1000:1000"},
+		{[]string{"--header", "Accept: application/json", "http://127.0.0.1:8080/mcp?v=2", "ssh://git@github.example/a/b.git", "/home/me/sk-learn/data", "--port=8080"},
+			"--header Accept: application/json http://127.0.0.1:8080/mcp?v=2 ssh://git@github.example/a/b.git /home/me/sk-learn/data --port=8080"},
+	} {
+		s := Server{Name: "s", Command: "x", Args: c.args}
+		got := s.Redacted()
+		if diff := cmp.Diff(c.want, strings.Join(got.Args, " ")); diff != "" {
+			t.Error(diff)
+		}
+		if left := got.Secrets(); len(left) > 0 {
+			t.Errorf("%q still tells %q", got.Args, left)
+		}
+		if words := s.SecretWords(); (len(words) > 0) != (strings.Join(c.args, " ") != c.want) {
+			t.Errorf("of %q, %q are not to be repeated", c.args, words)
+		}
+		for _, arg := range c.args {
+			env := Server{Name: "s", Command: "x", Env: map[string]string{"X": arg}}
+			if strings.Contains(arg, "hunter@") && strings.Contains(env.Redacted().Env["X"], "hunter") {
+				t.Errorf("a variable tells %q", arg)
+			}
+		}
+	}
+	for _, address := range []string{"https://hunter@a.example", "https://a.example/?key=hunter", "https://a.example/v1/hunterQz7Lk2Vt9Xw4Rb6/mcp", "https://a.example/key/hunter22"} {
+		if got := (Server{Name: "s", URL: address}).Redacted().URL; got != "${S_URL}" {
+			t.Error(got)
+		}
+	}
+	env := Server{Name: "s", Command: "x", Env: map[string]string{"HEADERS": `{"Authorization": "Bearer hunter"}`, "REPO": "https://hunter@a.example/x.git", "HOOK": "https://a.example/?token=hunter", "AT": url}}
+	if diff := cmp.Diff(map[string]string{"HEADERS": "${HEADERS}", "REPO": "${REPO}", "HOOK": "${HOOK}", "AT": url}, env.Redacted().Env); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // What was read, written as an mcpServers file, is read as the same servers, and
 // a server without its secrets tells none.
 func FuzzParse(f *testing.F) {
@@ -216,7 +282,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(diff)
 		}
 		for _, s := range c.Servers {
-			if left := s.Redacted().Secrets(); len(left) > 0 && !strings.Contains(s.Command, "$") && s.URL == "" {
+			if left := s.Redacted().Secrets(); len(left) > 0 {
 				t.Fatalf("%q still tells %q", s.Redacted(), left)
 			}
 		}

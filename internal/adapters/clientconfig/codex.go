@@ -153,16 +153,24 @@ func tomlKey(name string) string {
 	return tomlText(name)
 }
 
-// tomlValue writes strings and lists of them; there is nothing else in an entry.
+// tomlValue writes a value on one line.
 func tomlValue(v strictjson.Value) string {
-	if v.Kind != strictjson.Array {
-		return tomlText(v.Text)
+	var parts []string
+	switch v.Kind {
+	case strictjson.Array:
+		for _, item := range v.Items {
+			parts = append(parts, tomlValue(item))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case strictjson.Object:
+		for _, m := range v.Members {
+			parts = append(parts, tomlKey(m.Name)+" = "+tomlValue(m.Value))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case strictjson.Bool, strictjson.Number:
+		return string(v.Append(nil))
 	}
-	items := make([]string, len(v.Items))
-	for i, item := range v.Items {
-		items[i] = tomlText(item.Text)
-	}
-	return "[" + strings.Join(items, ", ") + "]"
+	return tomlText(v.Text)
 }
 
 // tomlText is a basic string: as JSON's, but for the one control character that

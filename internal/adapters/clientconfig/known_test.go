@@ -135,3 +135,61 @@ func TestASettingsFileKeepsItsComments(t *testing.T) {
 		t.Errorf("%v: %q", err, got)
 	}
 }
+
+// What is shown of a client's file is the one entry, and no secret of it.
+func TestTheEntryThatIsThereIsShownWithoutItsSecrets(t *testing.T) {
+	for name, c := range map[string]struct{ raw, want string }{
+		"claude": {`{"mcpServers":{"other":{"env":{"T":"hunter"}},"steward":{"type":"http","url":"https://hunter@a.example/","timeout":60,"key":"hunter",
+			"headers":{"Authorization":"Bearer hunter","X-A":"Bearer ${A}","X-B":"hunter"},"args":["--token","hunter","--header","X-Api-Key: hunter","-y"],"env":{"A":1234,"B":"${B}","ghp_hunter1234":"hunter"},"more":[["hunter-sk",{"a":"hunter"}]]}},"z":"hunter"}`,
+			`"steward": {
+	"type": "http",
+	"url": "…",
+	"timeout": 60,
+	"key": "…",
+	"headers": {
+		"Authorization": "…",
+		"X-A": "Bearer ${A}",
+		"X-B": "…"
+	},
+	"args": [
+		"--token",
+		"…",
+		"--header",
+		"…",
+		"-y"
+	],
+	"env": {
+		"A": "…",
+		"B": "${B}",
+		"…": "…"
+	},
+	"more": [
+		[
+			"hunter-sk",
+			{
+				"a": "…"
+			}
+		]
+	]
+}
+`},
+		"codex": {"model = 'hunter'\n[mcp_servers.other]\nbearer_token = 'hunter'\n[mcp_servers.steward]\nurl = 'https://a.example/mcp?token=hunter'\nenabled = true\nstartup_timeout_sec = 20\nargs = ['--api-key=hunter']\nenv = { A = 'hunter', B = { c = 'hunter' } }\nbearer_token_env_var = 'hunter'\n",
+			"[mcp_servers.steward]\nargs = [\"…\"]\nbearer_token_env_var = \"…\"\nenabled = true\nstartup_timeout_sec = 20\nurl = \"…\"\n\n[mcp_servers.steward.env]\nA = \"…\"\nB = {c = \"…\"}\n"},
+	} {
+		client, _ := ClientOf(name)
+		got, ok := client.Current([]byte(c.raw), "steward")
+		if diff := cmp.Diff(c.want, client.Shown("steward", got)); diff != "" || !ok {
+			t.Error(diff)
+		}
+		if _, ok := client.Current([]byte(c.raw), "nobody"); ok {
+			t.Error("there is an entry of nobody")
+		}
+		if _, ok := client.Current([]byte("[{ hunter"), "steward"); ok {
+			t.Error("there is an entry in no file")
+		}
+		fresh := client.Entry(own, "TOKEN")
+		if shown := client.Shown("steward", fresh); !strings.Contains(string(client.Snippet("steward", fresh)), strings.Split(shown, "\n")[0]) {
+			t.Error(shown)
+		}
+	}
+}

@@ -3,26 +3,54 @@ package clientconfig
 import (
 	"fmt"
 	"maps"
-	"math"
-	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // Secrets names the values of a server that look like secrets written out: env
-// NAME, header NAME, argument N from 1, or url.
+// NAME, header NAME, argument N from 1, command, cwd, or url.
 func (s Server) Secrets() []string {
 	_, found := s.split()
 	return found
 }
 
-// Redacted is the server with ${NAME} in the place of each value that looks like
-// a secret. What looks like none is kept, so that a name is better than a guess:
-// see LooksSecret.
+// Redacted is the server with ${NAME} in the place of each value that has a part
+// that looks like a secret. What looks like none is kept, so that a name is better
+// than a guess: see LooksSecret.
 func (s Server) Redacted() Server {
 	out, _ := s.split()
 	return out
 }
+
+// SecretWords lists what must not be repeated of a server's arguments, headers and
+// URL: each value that Redacted hides, and the words of it that are long enough
+// to be told from others.
+func (s Server) SecretWords() (out []string) {
+	hidden := s.Redacted()
+	add := func(was, is string) {
+		if was == is {
+			return
+		}
+		out = append(out, was)
+		for _, word := range strings.FieldsFunc(was, isBreak) {
+			if len(word) >= 8 && !strings.Contains(is, word) {
+				out = append(out, word)
+			}
+		}
+	}
+	for i, arg := range s.Args {
+		add(arg, hidden.Args[i])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		add(s.Headers[name], hidden.Headers[name])
+	}
+	add(s.URL, hidden.URL)
+	return out
+}
+
+// isBreak splits a value into words that somebody may repeat alone.
+func isBreak(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`,;:=&?/@{}()<>", r) }
 
 // split takes the secrets out and says where they were.
 func (s Server) split() (Server, []string) {
@@ -36,12 +64,8 @@ func (s Server) split() (Server, []string) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		if LooksSecret(name, s.Headers[name]) {
-			scheme, rest, two := strings.Cut(s.Headers[name], " ")
-			s.Headers[name] = "${" + variable(s.Name, name) + "}"
-			if two && rest != "" && slices.Contains([]string{"bearer", "basic", "token"}, strings.ToLower(scheme)) {
-				s.Headers[name] = scheme + " " + s.Headers[name]
-			}
+		if hidden, ok := s.header(name, s.Headers[name]); ok {
+			s.Headers[name] = hidden
 			found = append(found, "header "+name)
 		}
 	}
@@ -55,41 +79,87 @@ func (s Server) split() (Server, []string) {
 			found = append(found, fmt.Sprintf("argument %d", i+1))
 		}
 	}
-	if hidden, ok := s.address(); ok {
-		s.URL = hidden
-		found = append(found, "url")
+	for _, place := range []struct {
+		text *string
+		name string
+	}{{&s.Command, "command"}, {&s.Cwd, "cwd"}, {&s.URL, "url"}} {
+		if LooksSecret("", *place.text) {
+			*place.text = "${" + variable(s.Name, place.name) + "}"
+			found = append(found, place.name)
+		}
 	}
 	return s, found
 }
 
-// argument hides the value of --token=VALUE, of --token VALUE, or of a word that
-// is a secret by itself.
+// header hides the value of a header, but for the word of its scheme.
+func (s Server) header(name, value string) (string, bool) {
+	if !LooksSecret(name, value) {
+		return "", false
+	}
+	hidden := "${" + variable(s.Name, name) + "}"
+	if scheme, rest, two := strings.Cut(value, " "); two && rest != "" && isScheme(scheme) {
+		hidden = scheme + " " + hidden
+	}
+	return hidden, true
+}
+
+var (
+	flagForm   = regexp.MustCompile(`^-{0,2}[A-Za-z][A-Za-z0-9_.-]*$`)
+	headerForm = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_-]*)(:[ \t]*)`)
+)
+
+// argument hides the value of --token=VALUE, of --token VALUE and of a header
+// behind any flag or none, and a word that has a secret anywhere. What stays of it
+// is a name that tells nothing.
 func (s Server) argument(i int, before, arg string) (string, bool) {
-	flag, value, pair := strings.Cut(arg, "=")
-	switch {
-	case pair && LooksSecret(strings.TrimLeft(flag, "-"), value):
-		return flag + "=${" + variable(s.Name, strings.TrimLeft(flag, "-")) + "}", true
-	case strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && !strings.HasPrefix(arg, "-") && LooksSecret(strings.TrimLeft(before, "-"), arg):
-		return "${" + variable(s.Name, strings.TrimLeft(before, "-")) + "}", true
-	case LooksSecret("", arg):
+	if hidden, ok := s.named(before, arg); ok && !LooksSecret("", hidden) {
+		return hidden, true
+	}
+	if LooksSecret("", arg) || strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && behindFlag(before, arg) {
 		return "${" + variable(s.Name, "argument", fmt.Sprint(i+1)) + "}", true
 	}
 	return "", false
 }
 
-// address hides what a URL has before its host and in parameters with a telling name.
-func (s Server) address() (string, bool) {
-	u, err := url.Parse(s.URL)
-	if err != nil || s.URL == "" {
+// named hides an argument whose value has a name, in the argument or before it.
+func (s Server) named(before, arg string) (string, bool) {
+	if head := headerForm.FindStringSubmatch(arg); head != nil && !strings.HasPrefix(arg[len(head[0]):], "//") {
+		if hidden, ok := s.header(head[1], arg[len(head[0]):]); ok {
+			return head[0] + hidden, true
+		}
+	}
+	if flag, value, pair := strings.Cut(arg, "="); pair && flagForm.MatchString(flag) && !LooksSecret("", flag) {
+		name := strings.TrimLeft(flag, "-")
+		if hidden, ok := s.named("", value); ok && isHeaderFlag(flag) {
+			return flag + "=" + hidden, true
+		}
+		if LooksSecret(name, value) {
+			return flag + "=${" + variable(s.Name, name) + "}", true
+		}
 		return "", false
 	}
-	if u.User != nil || slices.ContainsFunc(strings.Split(u.RawQuery, "&"), func(pair string) bool {
-		name, value, _ := strings.Cut(pair, "=")
-		return LooksSecret(name, value)
-	}) {
-		return "${" + variable(s.Name, "url") + "}", true
+	if strings.HasPrefix(before, "-") && flagForm.MatchString(before) && behindFlag(before, arg) {
+		return "${" + variable(s.Name, strings.TrimLeft(before, "-")) + "}", true
 	}
 	return "", false
+}
+
+// behindFlag reports whether a word is a secret by the flag before it.
+func behindFlag(flag, arg string) bool {
+	if strings.HasPrefix(arg, "-") {
+		return false
+	}
+	if slices.Contains([]string{"-u", "--user", "--proxy-user", "-U"}, flag) {
+		name, password, ok := strings.Cut(withoutReferences(arg), ":")
+		return ok && password != "" && strings.Trim(name+password, "0123456789") != ""
+	}
+	return !isHeaderFlag(flag) && LooksSecret(strings.TrimLeft(flag, "-"), arg)
+}
+
+// isHeaderFlag reports whether a flag takes a header, which is judged by its own
+// name.
+func isHeaderFlag(flag string) bool {
+	return slices.Contains([]string{"-H", "h", "header", "headers"}, strings.ToLower(strings.TrimLeft(flag, "-"))) && flag != "-h"
 }
 
 // variable is a name for the environment, made of words.
@@ -107,63 +177,4 @@ func variable(words ...string) string {
 		name = "_" + name
 	}
 	return name
-}
-
-// telling are parts of names whose values are secrets.
-var telling = []string{
-	"token", "secret", "passw", "passphrase", "apikey", "api_key", "api-key", "accesskey", "access_key", "access-key", "private_key", "private-key",
-	"credential", "authorization", "cookie", "bearer", "connection_string", "database_url", "dsn", "webhook",
-}
-
-// beginnings are what secrets of well-known kinds begin with.
-var beginnings = []string{
-	"sk-", "sk_", "pk_live", "rk_live", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-",
-	"akia", "aiza", "ya29.", "eyj", "stw_", "npm_", "hf_", "shpat_", "dop_v1_", "bearer ", "basic ", "-----begin",
-}
-
-// LooksSecret guesses from a value and the name that it goes by. A reference such
-// as ${NAME} is no secret. Long words in which hardly any letter comes twice are
-// taken for one.
-func LooksSecret(name, value string) bool {
-	if value == "" || isReference(value) {
-		return false
-	}
-	name, low := strings.ToLower(name), strings.ToLower(value)
-	if low == "true" || low == "false" {
-		return false
-	}
-	if slices.ContainsFunc(telling, func(part string) bool { return strings.Contains(name, part) }) ||
-		name == "key" || strings.HasSuffix(name, "_key") || strings.HasSuffix(name, "-key") || name == "pat" || strings.HasSuffix(name, "_pat") || name == "auth" || strings.HasSuffix(name, "_auth") {
-		return true
-	}
-	if slices.ContainsFunc(beginnings, func(part string) bool { return strings.HasPrefix(low, part) }) && len(value) >= 8 {
-		return true
-	}
-	if u, err := url.Parse(value); err == nil && u.Host != "" {
-		_, has := u.User.Password()
-		return has
-	}
-	return len(value) >= 20 && !strings.ContainsAny(value, " /\\:@,") && strings.ContainsAny(value, "0123456789") && bits(value) >= 3.4
-}
-
-// isReference reports whether a text is ${NAME}, behind a word such as Bearer or not.
-func isReference(text string) bool {
-	if word, rest, two := strings.Cut(text, " "); two && !strings.Contains(word, "${") {
-		text = rest
-	}
-	return strings.HasPrefix(text, "${") && strings.IndexByte(text, '}') == len(text)-1
-}
-
-// bits is how much one character of a text tells.
-func bits(text string) float64 {
-	count := map[byte]float64{}
-	for i := range len(text) {
-		count[text[i]]++
-	}
-	sum := 0.0
-	for _, n := range count {
-		p := n / float64(len(text))
-		sum -= p * math.Log2(p)
-	}
-	return sum
 }

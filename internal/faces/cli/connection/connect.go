@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -84,7 +85,7 @@ func (d verbs) clients() error {
 			row.State = "unreadable"
 		} else if raw != nil {
 			row.State = "a file"
-			if strings.Contains(string(raw), `"serve"`) && strings.Contains(string(raw), "steward") {
+			if isConnected(raw) {
 				row.State = "connected"
 			}
 		}
@@ -97,6 +98,21 @@ func (d verbs) clients() error {
 		}
 		t.Write(d.Out, "")
 		d.Next("steward connect CLIENT --write --dry-run")
+	})
+}
+
+// isConnected reports whether one of the servers in a client's file is a host of
+// steward, as connect writes it or as it is written by hand.
+func isConnected(raw []byte) bool {
+	config, err := clientconfig.Parse(raw)
+	return err == nil && slices.ContainsFunc(config.Servers, func(s clientconfig.Server) bool {
+		if s.URL != "" {
+			token := s.Headers["Authorization"]
+			return strings.HasSuffix(s.URL, "/mcp") && (strings.Contains(token, tokenName) || strings.Contains(token, "Bearer stw_"))
+		}
+		at := slices.Index(s.Args, "mcp")
+		self, _ := os.Executable() // a host under another name is not known then
+		return at >= 0 && at+1 < len(s.Args) && s.Args[at+1] == "serve" && (filepath.Base(s.Command) == "steward" || s.Command == self)
 	})
 }
 
@@ -120,7 +136,7 @@ type joined struct {
 	TokenFile string         `json:"token_file"`
 	AppAdded  bool           `json:"app_added"`
 	Rotated   bool           `json:"tokens_rotated,omitzero"`
-	Diff      string         `json:"diff"`
+	Diff      string         `json:"diff"` // of the entry alone, with … in the place of what may be a secret
 
 	then  string
 	value strictjson.Value // Entry
@@ -168,13 +184,23 @@ func (d verbs) runConnect(ctx context.Context, name string, c connecting) error 
 		return unreadable(c, err)
 	}
 	j := joined{Client: c.client.Name, File: c.file, App: c.app, Entry: entry.Append(nil), Changes: string(before) != string(after),
-		TokenFile: TokenFile(home, c.app), Diff: difference.Patch(string(before), string(after)), then: c.client.Then, value: entry}
+		TokenFile: TokenFile(home, c.app), Diff: changed(c, before, entry), then: c.client.Then, value: entry}
 	if c.write && !c.dryRun {
 		if err := d.join(ctx, c, &j, before, after); err != nil {
 			return err
 		}
 	}
 	return desk.Show(d.Desk, j, func(j joined) { d.tell(c, j) })
+}
+
+// changed tells what becomes of the entry. Of the rest of the file, and of secrets
+// in the entry that is there, nothing is told.
+func changed(c connecting, file []byte, entry strictjson.Value) string {
+	was := ""
+	if old, ok := c.client.Current(file, c.name); ok {
+		was = c.client.Shown(c.name, old)
+	}
+	return difference.Patch(was, c.client.Shown(c.name, entry))
 }
 
 // server is this host as the client is to know it.
