@@ -225,8 +225,8 @@ func TestASecretInsideAValueDoesNotLeave(t *testing.T) {
 		{[]string{"--token", "${TOKEN}", "--header", "Authorization: Bearer ${TOKEN}", "https://${U}:${P}@h.example"}, "--token ${TOKEN} --header Authorization: Bearer ${TOKEN} https://${U}:${P}@h.example"},
 		{[]string{"--author", "me", "npm:pkg@1.0.2", "postgres:16@sha256:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0", "-u", "1000:1000"},
 			"--author me npm:pkg@1.0.2 postgres:16@sha256:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0 -u 1000:1000"},
-		{[]string{"--header", "Accept: application/json", "http://127.0.0.1:8080/mcp?v=2", "ssh://git@github.example/a/b.git", "/home/me/sk-learn/data", "--port=8080"},
-			"--header Accept: application/json http://127.0.0.1:8080/mcp?v=2 ssh://git@github.example/a/b.git /home/me/sk-learn/data --port=8080"},
+		{[]string{"--header", "Accept: application/json", "http://127.0.0.1:8080/mcp?v=2", "ssh://git@github.example/a/b.git", "/srv/me/sk-learn/data", "--port=8080"},
+			"--header Accept: application/json http://127.0.0.1:8080/mcp?v=2 ssh://git@github.example/a/b.git /srv/me/sk-learn/data --port=8080"},
 	} {
 		s := Server{Name: "s", Command: "x", Args: c.args}
 		got := s.Redacted()
