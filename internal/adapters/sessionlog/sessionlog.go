@@ -7,7 +7,9 @@
 // crash tore off is cut, so that a stream always reads to its end. Damage
 // anywhere else is a fault and never cut. It does not promise that a failed
 // record is absent: after a failure the stream takes no more, and the next opener
-// sees what is there.
+// sees what is there. After a failed sync there is no next opener while the process
+// lives, and the next process writes the last frame once more before it adds one:
+// the system may hold it in memory alone and yet call it clean.
 //
 // Files and folders are this user's alone; others are refused. Bounds: the log
 // rows of the bound table. Faults: unknown_session, session_busy,
@@ -46,8 +48,9 @@ type Store struct {
 	folder string
 	now    func() time.Time
 
-	mu     sync.Mutex // over places
+	mu     sync.Mutex // over what follows
 	places map[place]int64
+	fenced map[string]error // sessions whose file the disk failed, and how
 }
 
 // place is where a page ended; the value beside it is the offset after it.
@@ -72,17 +75,38 @@ var (
 
 // Open returns the store in a folder, which is made if it is missing.
 func Open(folder string, now func() time.Time) (*Store, error) {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := lockedfile.MakeFolder(folder); err != nil {
 		return nil, errLog.Because(err)
 	}
-	return &Store{folder: folder, now: now, places: map[place]int64{}}, nil
+	return &Store{folder: folder, now: now, places: map[place]int64{}, fenced: map[string]error{}}, nil
 }
 
 func (s *Store) path(session string) string {
 	return filepath.Join(s.folder, hex.EncodeToString([]byte(session))+suffix)
 }
 
-func named(session string) bool { return session != "" && len(session) <= longest }
+// named reports whether a session can have the ID: it has the form of every ID.
+func named(session string) bool {
+	if session == "" || len(session) > longest {
+		return false
+	}
+	for i := range len(session) {
+		c := session[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && !strings.ContainsRune("._:-", rune(c)) {
+			return false
+		}
+	}
+	return true
+}
+
+// of gives the session whose file has the name; there is none where Create could
+// not have made it.
+func (s *Store) of(name string) (string, bool) {
+	raw, err := hex.DecodeString(strings.TrimSuffix(name, suffix))
+	session := string(raw)
+	return session, err == nil && named(session) && filepath.Base(s.path(session)) == name
+}
 
 // Known reports whether there is such a session.
 func (s *Store) Known(session string) bool {
@@ -148,7 +172,7 @@ func (s *Store) names() ([]string, error) {
 	}
 	var out []string
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), suffix) && e.Type().IsRegular() {
+		if _, ok := s.of(e.Name()); ok && e.Type().IsRegular() {
 			out = append(out, e.Name())
 		}
 	}
@@ -168,11 +192,11 @@ func (s *Store) List(_ context.Context, after string, limit int) ([]Listed, erro
 		if len(out) == limit {
 			break
 		}
-		raw, err := hex.DecodeString(strings.TrimSuffix(name, suffix))
-		if err != nil || after != "" && name <= from {
+		session, _ := s.of(name)
+		if after != "" && name <= from {
 			continue
 		}
-		row := Listed{Session: string(raw)}
+		row := Listed{Session: session}
 		if info, err := os.Lstat(filepath.Join(s.folder, name)); err == nil {
 			row.Updated = info.ModTime()
 		}
@@ -188,7 +212,7 @@ func (s *Store) title(session string) string {
 		return ""
 	}
 	defer file.Close()
-	first, _, err := scan(file, 1)
+	first, _, _, err := scan(file, 1)
 	if err != nil || len(first) == 0 {
 		return ""
 	}
@@ -281,20 +305,22 @@ func page(file *os.File, offset, after int64, limit int) (out []transcript.Recor
 	return out, end, nil
 }
 
-// scan reads whole frames from the file's start; whole is their length.
-func scan(file *os.File, limit int) (out []transcript.Record, whole int64, err error) {
+// scan reads whole frames from the file's start; last is where the newest of them
+// begins, whole where it ends.
+func scan(file *os.File, limit int) (out []transcript.Record, last, whole int64, err error) {
 	frames := newFrames(file, 0)
 	for limit == 0 || len(out) < limit {
+		begin := frames.whole
 		records, err := frames.next()
 		if errors.Is(err, io.EOF) {
-			return out, frames.whole, nil
+			break
 		}
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, 0, err
 		}
-		out = append(out, records...)
+		out, last = append(out, records...), begin
 	}
-	return out, frames.whole, nil
+	return out, last, frames.whole, nil
 }
 
 // frames reads a file frame by frame.

@@ -17,9 +17,10 @@ import (
 // Stream is the one writer of a session. Its state has one lock; records that
 // wait for the disk share the next write.
 type Stream struct {
-	file *os.File
-	lock *lockedfile.Lock
-	now  func() time.Time
+	file  *os.File
+	lock  *lockedfile.Lock
+	now   func() time.Time
+	fence func(error) // keeps every later opener out
 
 	mu      sync.Mutex
 	seq     int64 // of the newest record that was taken
@@ -47,6 +48,9 @@ func (s *Store) Open(_ context.Context, session string) (*Stream, []transcript.R
 	if !s.Known(session) {
 		return nil, nil, errNone
 	}
+	if err := s.failed(session); err != nil {
+		return nil, nil, errLog.Because(err)
+	}
 	lock, err := lockedfile.Take(s.path(session))
 	if fault.Is(err, fault.Conflict) {
 		return nil, nil, fault.New(fault.SessionBusy, "another process writes to the session").Because(err)
@@ -61,21 +65,34 @@ func (s *Store) Open(_ context.Context, session string) (*Stream, []transcript.R
 	return stream, records, nil
 }
 
+// failed gives why a session is fenced. After a failed sync the system may call
+// clean what is not on the disk, so that no later sync can be believed.
+func (s *Store) failed(session string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fenced[session]
+}
+
 func (s *Store) open(session string, lock *lockedfile.Lock) (*Stream, []transcript.Record, error) {
 	file, err := s.openFile(session, os.O_RDWR)
 	if err != nil {
 		return nil, nil, err
 	}
-	records, whole, err := scan(file, 0)
+	records, last, whole, err := scan(file, 0)
 	if err == nil && len(records) == 0 {
 		err = errBroken // a header is durable before anybody can know the session
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, file.Close())
 	}
-	w := &Stream{file: file, lock: lock, now: s.now, seq: records[len(records)-1].Seq, size: whole}
+	fence := func(err error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.fenced[session] = err
+	}
+	w := &Stream{file: file, lock: lock, now: s.now, fence: fence, seq: records[len(records)-1].Seq, size: whole}
 	w.idle = sync.NewCond(&w.mu)
-	if err := w.mend(); err != nil {
+	if err := w.mend(last); err != nil {
 		return nil, nil, errors.Join(err, file.Close())
 	}
 	for _, turn := range transcript.Open(records) {
@@ -89,16 +106,21 @@ func (s *Store) open(session string, lock *lockedfile.Lock) (*Stream, []transcri
 	return w, records, nil
 }
 
-// mend cuts what a crash left behind the last whole frame.
-func (w *Stream) mend() error {
+// mend cuts what a crash left behind the last whole frame, and writes that frame
+// once more: the process that wrote it may have been told that the disk failed it.
+func (w *Stream) mend(last int64) error {
 	info, err := w.file.Stat()
 	if err == nil && info.Size() > w.size {
-		err = errors.Join(w.file.Truncate(w.size), w.file.Sync())
+		err = w.file.Truncate(w.size)
+	}
+	line := make([]byte, w.size-last)
+	if err == nil {
+		_, err = w.file.ReadAt(line, last)
 	}
 	if err != nil {
 		return errLog.Because(err)
 	}
-	return nil
+	return w.put(line, last)
 }
 
 // Append makes a record durable: it is on the disk when Append returns nil. The
@@ -202,6 +224,7 @@ func (w *Stream) put(line []byte, at int64) error {
 		return errLog.Because(err)
 	}
 	if err := w.file.Sync(); err != nil {
+		w.fence(err)
 		return errLog.Because(err)
 	}
 	return nil

@@ -42,7 +42,7 @@ type Lock struct{ file *os.File }
 // of further files that, where they exist, must be as private.
 func Take(path string, companions ...string) (*Lock, error) {
 	folder := filepath.Dir(path)
-	if err := makeFolder(folder); err != nil {
+	if err := MakeFolder(folder); err != nil {
 		return nil, unusable(folder+" cannot be made"+reason(err), err)
 	}
 	info, err := os.Stat(folder)
@@ -65,14 +65,23 @@ func Take(path string, companions ...string) (*Lock, error) {
 	return lock, nil
 }
 
-func makeFolder(folder string) error {
+// MakeFolder makes a folder (0700) and those above it where they are missing. The
+// names of all that it made are durable when it returns nil.
+func MakeFolder(folder string) error {
 	if _, err := os.Stat(folder); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	above := filepath.Dir(folder)
+	if above == folder {
+		return fs.ErrNotExist
+	}
+	if err := MakeFolder(above); err != nil {
 		return err
 	}
-	return SyncFolder(filepath.Dir(folder))
+	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return SyncFolder(above)
 }
 
 // makeFile creates the empty database before the engine opens it, because the

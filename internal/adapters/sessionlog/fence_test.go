@@ -1,0 +1,104 @@
+package sessionlog
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
+	"github.com/stewardhost/steward/internal/ground/fault"
+)
+
+// A file whose sync failed takes nothing more in this process, whoever opens it
+// again; other sessions do. A write that failed is no such thing.
+func TestAFailedSyncFencesTheSession(t *testing.T) {
+	store, err := Open(t.TempDir(), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		session, device string
+		fenced          bool
+	}{{"sync", os.DevNull, true}, {"write", "", false}, {"none", "-", false}} {
+		if err := store.Create(t.Context(), c.session, ""); err != nil {
+			t.Fatal(err)
+		}
+		w, _, err := store.Open(t.Context(), c.session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.device != "-" {
+			_ = w.file.Close()
+		}
+		if c.device == os.DevNull { // it takes every write and cannot sync
+			if w.file, err = os.OpenFile(c.device, os.O_RDWR, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err = w.Append(t.Context(), "T", transcript.AssistantChunk, transcript.Chunk{Text: "x"})
+		if (err != nil) != (c.device != "-") {
+			t.Errorf("%s: Append: %v", c.session, err)
+		}
+		_ = w.Close()
+		again, _, err := store.Open(t.Context(), c.session)
+		if fault.Is(err, fault.PersistenceFailed) != c.fenced {
+			t.Errorf("%s: opened again: %v", c.session, err)
+		}
+		if err == nil {
+			_ = again.Close()
+		}
+	}
+}
+
+// The first opener of a process writes the last frame once more before it adds to
+// it: what a failed sync left may be in memory alone.
+func TestAnOpenerWritesTheLastFrameAgain(t *testing.T) {
+	folder := t.TempDir()
+	store, err := Open(folder, time.Now)
+	if err == nil {
+		err = store.Create(context.Background(), "S", "t")
+	}
+	path := store.path("S")
+	long := time.Unix(1, 0)
+	if err == nil {
+		err = os.Chtimes(path, long, long)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := os.ReadFile(path)
+	w, _, err := store.Open(t.Context(), "S")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	after, _ := os.ReadFile(path)
+	info, err := os.Stat(path)
+	if err != nil || info.ModTime().Equal(long) || string(before) != string(after) {
+		t.Errorf("written %v, %q became %q, %v", info.ModTime(), before, after, err)
+	}
+}
+
+// What is not the name that Create gives is no session: not a name that gives no
+// text, nor one of a session that has another.
+func TestStrayFilesAreNoSessions(t *testing.T) {
+	folder := t.TempDir()
+	store, err := Open(folder, time.Now)
+	if err == nil {
+		err = store.Create(t.Context(), "S", "t")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ff.log", ".log", "0a.log", "4A.log", "zz.log", "5.log"} {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, err := store.List(t.Context(), "", 100)
+	if err != nil || len(rows) != 1 || rows[0].Session != "S" {
+		t.Errorf("listed %+v, %v", rows, err)
+	}
+}
