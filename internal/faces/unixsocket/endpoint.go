@@ -1,11 +1,13 @@
 package unixsocket
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/stewardhost/steward/internal/ground/digest"
 	"github.com/stewardhost/steward/internal/means/localsocket"
@@ -24,8 +26,11 @@ type Endpoint struct {
 // kind, and short enough for a socket's path.
 const nameDigits = 32
 
-// Locate makes workspace and state root canonical, which both must exist, and names
-// their endpoint. Runtime is $XDG_RUNTIME_DIR, or empty.
+// errName is of a folder that no message could name.
+var errName = errors.New("the folder's path is not UTF-8")
+
+// Locate makes workspace and state root canonical, which both must exist and have
+// paths in UTF-8, and names their endpoint. Runtime is $XDG_RUNTIME_DIR, or empty.
 func Locate(workspace, stateRoot, runtime string) (Endpoint, error) {
 	var e Endpoint
 	var err error
@@ -49,7 +54,11 @@ func canonical(folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.EvalSymlinks(abs)
+	path, err := filepath.EvalSymlinks(abs)
+	if err == nil && !utf8.ValidString(path) {
+		return "", errName
+	}
+	return path, err
 }
 
 // Socket is the path of the socket.

@@ -41,3 +41,16 @@ func TestAnEndpointIsOfWorkspaceAndStateRoot(t *testing.T) {
 		t.Error("a workspace that is not there has an endpoint")
 	}
 }
+
+// A folder whose path is no text has no endpoint: what the daemon says names it.
+func TestAnEndpointHasPathsOfText(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "a\xff")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Skip("this file system has no such name")
+	}
+	for _, pair := range [][2]string{{folder, t.TempDir()}, {t.TempDir(), folder}} {
+		if _, err := Locate(pair[0], pair[1], ""); err == nil {
+			t.Errorf("%q has an endpoint", pair)
+		}
+	}
+}
