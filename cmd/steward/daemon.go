@@ -83,9 +83,10 @@ func serveSessions(ctx context.Context, p daemon.Place, ready func()) error {
 	case err != nil:
 		return err
 	}
+	defer func() { _ = listener.Close() }() // last: whoever comes now finds no work of this process
 	d, err := assembleSessions(ctx, e, log)
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
 	defer d.close()
 	return d.serve(ctx, listener, ready)

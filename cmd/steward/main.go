@@ -29,7 +29,7 @@ func main() {
 			return demo.Run(ctx, demo.Options{Self: self, Out: out})
 		},
 		Keeper: copies.Keeper{Backup: backup, Restore: restore},
-		Daemon: daemon.Keeper{Locate: locate, Serve: serveSessions, Launch: launchSessions},
+		Daemon: daemon.Keeper{Version: version, Locate: locate, Serve: serveSessions, Launch: launchSessions},
 		Hidden: map[string]func([]string) int{
 			childprocess.Verb: childprocess.Supervise,
 			"notes-server":    notesServer,

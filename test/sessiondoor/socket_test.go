@@ -57,6 +57,7 @@ func serve(t testing.TB) (*caller, unixsocket.Endpoint) {
 		}
 		_ = conn.Close()
 		r.close()
+		_ = l.Close() // it is retired
 	})
 	c := &caller{t: t, p: peer{r: r, conn: conn}, lines: bufio.NewReader(conn)}
 	return c, e
@@ -151,6 +152,34 @@ func TestACallOverARealSocket(t *testing.T) {
 	}
 	if _, err := e.Listen(slog.New(slog.DiscardHandler)); !errors.Is(err, localsocket.ErrBusy) {
 		t.Errorf("a second daemon: %v", err)
+	}
+}
+
+// The name of a daemon that stops is its own until its work has ended: a second one
+// beside it would be another owner of the same sessions.
+func TestADaemonThatStopsKeepsItsName(t *testing.T) {
+	folder := t.TempDir()
+	e, err := unixsocket.Locate(folder, folder, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	l, err := e.Listen(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.server.Serve(ctx, l); err != nil {
+		t.Error(err)
+	}
+	if _, err := e.Listen(log); !errors.Is(err, localsocket.ErrBusy) {
+		t.Errorf("a second daemon: %v", err)
+	}
+	r.close()
+	if err := l.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -58,13 +58,20 @@ func New(service *sessions.Service, about About, log *slog.Logger) *Server {
 // acceptPause is how long Serve waits where the process has no descriptor left.
 const acceptPause = 50 * time.Millisecond
 
-// Serve accepts connections until ctx has ended or the listener is closed. It
-// closes the listener; Close ends the connections.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+// Door is where connections come from. Retire lets nobody in any more.
+type Door interface {
+	Accept() (net.Conn, error)
+	Retire() error
+}
+
+// Serve accepts connections until ctx has ended or nobody is let in any more. It
+// retires the door, whose name the daemon has until it has ended its work; Close
+// ends the connections.
+func (s *Server) Serve(ctx context.Context, d Door) error {
+	stop := context.AfterFunc(ctx, func() { _ = d.Retire() })
 	defer stop()
 	for {
-		accepted, err := l.Accept()
+		accepted, err := d.Accept()
 		switch {
 		case err == nil:
 			s.Take(accepted)

@@ -17,6 +17,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -182,13 +183,30 @@ func (l *Listener) Beside(name string) (net.Listener, string, error) {
 	return &Listener{UnixListener: socket, uid: l.uid, peer: l.peer, log: l.log}, path, nil
 }
 
+// Retire removes the socket, so that nobody gets in any more, and keeps its name
+// until Close: a process that still ends its work is no dead one.
+func (l *Listener) Retire() error { return l.UnixListener.Close() }
+
 // Close removes the socket and lets its name go.
 func (l *Listener) Close() error {
-	err := l.UnixListener.Close()
+	err := l.Retire()
+	if errors.Is(err, net.ErrClosed) {
+		err = nil // it was retired before
+	}
 	l.once.Do(func() {
 		if l.lock != nil { // one beside another has none
 			err = errors.Join(err, l.lock.Close())
 		}
 	})
 	return err
+}
+
+// Free reports whether no living process has the name of a socket's path.
+func Free(path string) bool {
+	lock, err := os.OpenFile(strings.TrimSuffix(path, SocketEnd)+LockEnd, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	defer lock.Close()
+	return unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil
 }

@@ -241,3 +241,26 @@ func TestDialReachesOwnListener(t *testing.T) {
 		t.Error("a socket that is not there was reached")
 	}
 }
+
+// A process that lets nobody in any more, and ends its work, still has the name.
+func TestARetiredSocketKeepsItsName(t *testing.T) {
+	folder := place(t)
+	path := filepath.Join(folder, "x"+SocketEnd)
+	if !Free(path) {
+		t.Error("a name that nobody ever had is taken")
+	}
+	l := listen(t, folder)
+	if err := l.Retire(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the socket is there: %v", err)
+	}
+	if _, err := Listen(folder, "x", slog.New(slog.DiscardHandler)); !errors.Is(err, ErrBusy) || Free(path) {
+		t.Errorf("another has the name: %v", err)
+	}
+	if err := l.Close(); err != nil || !Free(path) {
+		t.Errorf("Close: %v", err)
+	}
+	listen(t, folder)
+}

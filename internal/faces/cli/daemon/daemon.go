@@ -30,6 +30,7 @@ type Place struct {
 
 // Keeper is what the program hands in. All are required.
 type Keeper struct {
+	Version string // of this program
 	// Locate names the place; it makes neither folder.
 	Locate func(workspace, stateRoot string) (Place, error)
 	// Serve runs the daemon until ctx ends or it was idle for long enough, and
@@ -50,8 +51,7 @@ type Standing struct {
 }
 
 const (
-	patience = 15 * time.Second // for a daemon that starts
-	draining = 30 * time.Second // for one that stops
+	patience = 30 * time.Second // for a daemon that starts, or ends its work before another can
 	glance   = 20 * time.Millisecond
 )
 
@@ -118,7 +118,8 @@ func Open(ctx context.Context, p Place) (*executor.Client, error) {
 
 func dial(ctx context.Context, path string) (net.Conn, error) { return localsocket.Dial(ctx, path) }
 
-// Connect connects to the daemon of a place, and starts it if there is none.
+// Connect connects to the daemon of a place, and starts it if there is none. One
+// that lets nobody in any more and still ends its work is waited for.
 func Connect(ctx context.Context, k Keeper, p Place) (c *executor.Client, started bool, err error) {
 	if c, err = Open(ctx, p); err == nil {
 		return c, false, nil
@@ -140,10 +141,23 @@ func Connect(ctx context.Context, k Keeper, p Place) (c *executor.Client, starte
 			if c, dialed := Open(ctx, p); dialed == nil {
 				return c, false, nil
 			}
-			return nil, false, trouble.New(codeOf(err), "the daemon ended at once", "steward daemon foreground, and see what it says")
+			if codeOf(err) != trouble.Later {
+				return nil, false, trouble.New(codeOf(err), "the daemon ended at once", "steward daemon foreground, and see what it says")
+			}
+			ended = nil
 		case <-time.After(glance):
 		}
+		if ended == nil && localsocket.Free(p.Socket) {
+			if ended, err = k.Launch(p); err != nil {
+				return nil, false, err
+			}
+		}
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // codeOf passes on what the daemon's own process gave.

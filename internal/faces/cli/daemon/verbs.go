@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"os"
 	"syscall"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/stewardhost/steward/executor"
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
+	"github.com/stewardhost/steward/internal/means/localsocket"
 	"github.com/stewardhost/steward/protocol/sessionwire"
 )
 
@@ -77,7 +77,7 @@ func (d verbs) status(ctx context.Context, p Place) error {
 
 func (d verbs) foreground(ctx context.Context, p Place) error {
 	err := d.keeper.Serve(ctx, p, func() {
-		_ = d.print("ready", "", p) // a daemon that nobody hears has not failed
+		_ = d.print("ready", d.keeper.Version, p) // a daemon that nobody hears has not failed
 	})
 	return err
 }
@@ -112,9 +112,9 @@ func (d verbs) stop(ctx context.Context, p Place) error {
 	return d.print("stopped", s.Version, p)
 }
 
-// gone waits until the daemon has let its connections and its socket go.
+// gone waits until the daemon has let its connections, its socket and its name go.
 func gone(ctx context.Context, c *executor.Client, p Place) error {
-	ctx, cancel := context.WithTimeout(ctx, draining)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
 		select {
@@ -122,7 +122,7 @@ func gone(ctx context.Context, c *executor.Client, p Place) error {
 			return trouble.New(trouble.Later, "the daemon still ends its work", "steward daemon status")
 		case <-c.Done():
 		}
-		if _, err := os.Lstat(p.Socket); errors.Is(err, os.ErrNotExist) {
+		if !exists(p.Socket) && localsocket.Free(p.Socket) {
 			return nil
 		}
 		select {
