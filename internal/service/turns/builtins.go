@@ -181,11 +181,12 @@ func settled(ctx context.Context, c Called) transcript.Result {
 }
 
 // delegate gives a task to a sub-agent. It sees no application tool and cannot
-// delegate; its text goes to the agent that asked and to nobody else.
+// delegate; its text goes to the agent that asked and to nobody else. What the
+// sub-agent did is what the call did.
 func delegate() tool {
 	return tool{
 		Tool: conversation.Tool{
-			Name: "delegate", Description: "Give a task of reading and searching to a helper that sees nothing of this conversation. It answers with a text.",
+			Name: "delegate", Description: "Give a task to a helper that has the other tools of yours but none of the application, and sees nothing of this conversation. It answers with a text.",
 			Input: strictjson.Raw(`{"type":"object","properties":{"task":{"type":"string","minLength":1,"maxLength":8192}},"required":["task"],"additionalProperties":false}`),
 		},
 		source: transcript.Builtin, delegates: true,
@@ -203,7 +204,7 @@ func delegate() tool {
 }
 
 func (a *agent) sub(ctx context.Context, id, task string) (transcript.Result, string) {
-	s := &agent{work: a.work, parent: id, seen: conversation.Seen{}, instructions: ground, say: func(context.Context, string) error { return nil }}
+	s := &agent{work: a.work, parent: id, seen: conversation.Seen{}, instructions: ground, done: effect.None, say: func(context.Context, string) error { return nil }}
 	for _, t := range a.tools {
 		if !t.delegates {
 			s.tools = append(s.tools, t)
@@ -212,13 +213,21 @@ func (a *agent) sub(ctx context.Context, id, task string) (transcript.Result, st
 	s.offered = offered(s.tools, nil)
 	s.messages = []conversation.Message{{Role: conversation.User, Text: task}}
 	text, out := s.run(ctx)
+	var r transcript.Result
+	told := "the helper did not finish"
+	if s.done != effect.None {
+		told += "; what it did may have happened, so do not repeat it"
+	}
 	switch {
 	case out == completed:
-		return succeeded(text), ""
+		r = succeeded(text)
 	case out == cancelled:
-		return fell(ctx, context.Cause(ctx)), ""
+		r = fell(ctx, context.Cause(ctx))
 	case out.Code == turn.CodePersistenceFailed:
-		return transcript.Result{}, out.Code
+		return r, out.Code
+	default:
+		r = unsuccessful(out.Code, told, effect.None)
 	}
-	return unsuccessful(out.Code, "the helper did not finish", effect.None), ""
+	r.Effects = string(s.done)
+	return r, ""
 }

@@ -26,25 +26,21 @@ func (a *agent) call(ctx context.Context, round int, c conversation.Call) (conve
 	}
 	at := slices.IndexFunc(a.tools, func(t tool) bool { return t.Name == c.Name })
 	if at < 0 {
-		return refusal(c.ID, "unknown_tool", "there is no tool of this name"), ""
+		return a.refuse(ctx, round, c, transcript.Builtin, "unknown_tool", "there is no tool of this name")
 	}
 	if err := bound.ArgumentBytes.Check(len(c.Arguments)); err != nil {
-		return refusal(c.ID, "invalid_arguments", fault.From(err).Text), ""
+		return a.refuse(ctx, round, c, a.tools[at].source, "invalid_arguments", fault.From(err).Text)
 	}
 	if _, err := strictjson.Members([]byte(c.Arguments), strictjson.Limits{Bytes: bound.ArgumentBytes}); err != nil {
-		return refusal(c.ID, "invalid_arguments", "the arguments must be one JSON object"), ""
+		return a.refuse(ctx, round, c, a.tools[at].source, "invalid_arguments", "the arguments must be one JSON object")
 	}
 	return a.own(ctx, a.tools[at], round, c)
 }
 
 // own runs a tool that is not the application's, between its two records.
 func (a *agent) own(ctx context.Context, t tool, round int, c conversation.Call) (conversation.Result, string) {
-	id := a.loop.ports.NewID()
-	call := transcript.Call{
-		Round: round, CallID: id, ProviderCallID: c.ID, Name: c.Name, Arguments: c.Arguments, Source: t.source, Parent: a.parent,
-		Contract: strictjson.Raw("null"), Binding: strictjson.Raw("null"),
-	}
-	if err := a.record(context.WithoutCancel(ctx), transcript.ToolCall, call); err != nil {
+	id, err := a.asked(ctx, t.source, round, c)
+	if err != nil {
 		return conversation.Result{}, turn.CodePersistenceFailed
 	}
 	a.hands.Show(ctx, "tool", c.Name, t.summary(c.Arguments))
@@ -57,6 +53,21 @@ func (a *agent) own(ctx context.Context, t tool, round int, c conversation.Call)
 	if code != "" {
 		return conversation.Result{}, code
 	}
+	a.did(effect.Outcome(out.Effects))
+	return a.answered(ctx, id, c, out)
+}
+
+// asked makes durable what the model asks for, as far as a call may be long.
+func (a *agent) asked(ctx context.Context, source string, round int, c conversation.Call) (id string, err error) {
+	id = a.loop.ports.NewID()
+	return id, a.record(context.WithoutCancel(ctx), transcript.ToolCall, transcript.Call{
+		Round: round, CallID: id, ProviderCallID: c.ID, Name: transcript.Kept(c.Name, bound.ToolNameBytes), Arguments: transcript.Kept(c.Arguments, bound.ArgumentBytes),
+		Source: source, Parent: a.parent, Contract: strictjson.Raw("null"), Binding: strictjson.Raw("null"),
+	})
+}
+
+// answered makes a result durable, and only then is it the model's.
+func (a *agent) answered(ctx context.Context, id string, c conversation.Call, out transcript.Result) (conversation.Result, string) {
 	out.CallID, out.ProviderCallID = id, c.ID
 	if err := a.record(context.WithoutCancel(ctx), transcript.ToolResult, out); err != nil {
 		return conversation.Result{}, turn.CodePersistenceFailed
@@ -64,9 +75,13 @@ func (a *agent) own(ctx context.Context, t tool, round int, c conversation.Call)
 	return conversation.Result{CallID: c.ID, Failed: out.Status != transcript.Succeeded, Text: out.Text}, ""
 }
 
-// refusal is what a model is told of a call that did not go out.
-func refusal(callID, code, text string) conversation.Result {
-	return conversation.Result{CallID: callID, Failed: true, Text: failure(code, text)}
+// refuse records a call that does not go out, and tells the model why.
+func (a *agent) refuse(ctx context.Context, round int, c conversation.Call, source, code, text string) (conversation.Result, string) {
+	id, err := a.asked(ctx, source, round, c)
+	if err != nil {
+		return conversation.Result{}, turn.CodePersistenceFailed
+	}
+	return a.answered(ctx, id, c, unsuccessful(code, text, effect.NotDispatched))
 }
 
 type saidError struct {

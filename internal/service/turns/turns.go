@@ -28,6 +28,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
 	"github.com/stewardhost/steward/internal/domain/sessions/turn"
 	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
@@ -173,6 +174,18 @@ type agent struct {
 	say          func(ctx context.Context, text string) error
 	seen         conversation.Seen
 	parent       string // call id of the delegate call, or empty
+
+	mu   sync.Mutex
+	done effect.Outcome // the worst of what this agent's own calls did; under mu
+}
+
+// did notes what a call of the agent did.
+func (a *agent) did(o effect.Outcome) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.done != effect.Uncertain && (o == effect.Reported || o == effect.Uncertain) {
+		a.done = o
+	}
 }
 
 // run asks until the model wants nothing more, and gives its last text.

@@ -428,3 +428,80 @@ func (h *house) judge(t *rapid.T, out turn.Outcome) {
 		t.Fatalf("%+v; said %q, recorded %q", out, h.said, recorded)
 	}
 }
+
+// What a sub-agent did is what its call did: the worst of it, whatever became of
+// the sub-agent, and the model that asked is told.
+func TestADelegatesEffectsAreThoseOfItsHelper(t *testing.T) {
+	uncertain, reported := turns.Called{Sent: true}, turns.Called{Sent: true, Settled: true, Text: "t"}
+	for name, c := range map[string]struct {
+		called []turns.Called
+		fails  bool
+		want   effect.Outcome
+	}{
+		"it only looked":              {nil, false, effect.None},
+		"it failed before it did":     {nil, true, effect.None},
+		"it acted":                    {[]turns.Called{reported}, false, effect.Reported},
+		"it acted and failed":         {[]turns.Called{reported}, true, effect.Reported},
+		"uncertain, then it acted":    {[]turns.Called{uncertain, reported}, false, effect.Uncertain},
+		"uncertain, and it failed":    {[]turns.Called{uncertain}, true, effect.Uncertain},
+		"nothing of it ever went out": {[]turns.Called{{}}, true, effect.None},
+	} {
+		h := &house{room: 9, called: func(context.Context) turns.Called {
+			next := c.called[0]
+			c.called = c.called[1:]
+			return next
+		}}
+		acts := len(c.called)
+		h.answers = func(n int, _ conversation.Request) ([]string, []conversation.Call, error) {
+			switch {
+			case n == 0:
+				return nil, []conversation.Call{call("d", "delegate", `{"task":"x"}`)}, nil
+			case n <= acts:
+				return nil, []conversation.Call{call(fmt.Sprint(n), "mcp_s_act", `{}`), call(fmt.Sprint("l", n), "list_dir", `{"path":"."}`)}, nil
+			case n == acts+1 && c.fails:
+				return nil, nil, errors.New("no more")
+			}
+			return []string{"done"}, nil, nil
+		}
+		if out := h.run(t.Context(), t); out.Status != turn.Completed {
+			t.Errorf("%s: %+v", name, out)
+		}
+		last, err := transcript.Read[transcript.Result](h.stored[len(h.stored)-2])
+		if err != nil || last.Effects != string(c.want) || (last.Status == transcript.Failed) != c.fails {
+			t.Errorf("%s: recorded as %+v, %v", name, last, err)
+		}
+		if told := strings.Contains(last.Text, "do not repeat it"); told != (c.fails && c.want != effect.None) {
+			t.Errorf("%s: told %q", name, last.Text)
+		}
+	}
+}
+
+// What the model is told of a call that does not go out is in the record first, and
+// of what it asked no more than a call may have.
+func TestRefusedCallsAreRecorded(t *testing.T) {
+	long := strings.Repeat("é", 300<<10)
+	h := &house{room: 9, answers: replies([]conversation.Call{call("1", "none", "{}"), call("2", "list_dir", "{"), call("3", "list_dir", long), call("4", long, long)})}
+	if out := h.run(t.Context(), t); out.Status != turn.Completed {
+		t.Errorf("%+v", out)
+	}
+	calls := 0
+	for _, r := range h.stored {
+		switch r.Kind {
+		case transcript.ToolCall:
+			d, err := transcript.Read[transcript.Call](r)
+			if calls++; err != nil || bound.ArgumentBytes.Check(len(d.Arguments)) != nil || bound.ToolNameBytes.Check(len(d.Name)) != nil {
+				t.Errorf("recorded %d bytes of arguments and %d of a name, %v", len(d.Arguments), len(d.Name), err)
+			}
+		case transcript.ToolResult:
+			d, err := transcript.Read[transcript.Result](r)
+			told := h.results(t)[d.ProviderCallID]
+			if err != nil || d.Status != transcript.Failed || d.Effects != string(effect.NotDispatched) || told != "true "+d.Text {
+				t.Errorf("recorded %+v, told %q, %v", d, told, err)
+			}
+			calls += 10
+		}
+	}
+	if calls != 44 {
+		t.Errorf("%d calls and results are recorded", calls)
+	}
+}

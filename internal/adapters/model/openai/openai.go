@@ -182,7 +182,11 @@ func (a *answer) whole() (conversation.Reply, error) {
 	}
 	reply := conversation.Reply{Text: a.text.String()}
 	for _, c := range a.calls {
-		reply.Calls = append(reply.Calls, conversation.Call{ID: c.id, Name: c.name, Arguments: c.arguments.String()})
+		arguments := c.arguments.String()
+		if arguments == "" {
+			arguments = "{}" // a tool without arguments may have none
+		}
+		reply.Calls = append(reply.Calls, conversation.Call{ID: c.id, Name: c.name, Arguments: arguments})
 	}
 	return reply, nil
 }

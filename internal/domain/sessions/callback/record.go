@@ -2,6 +2,7 @@ package callback
 
 import (
 	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
+	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 )
@@ -26,7 +27,7 @@ type binding struct {
 // and binding, where the turn has such a tool.
 func (n Need) Record(round int, name string) (transcript.Call, error) {
 	r := transcript.Call{
-		Round: round, CallID: n.ID, ProviderCallID: n.ProviderCall, Name: name, Arguments: n.Arguments,
+		Round: round, CallID: n.ID, ProviderCallID: n.ProviderCall, Name: transcript.Kept(name, bound.ToolNameBytes), Arguments: transcript.Kept(n.Arguments, bound.ArgumentBytes),
 		Source: transcript.Application, Contract: strictjson.Raw("null"), Binding: strictjson.Raw("null"),
 	}
 	if n.Executor == "" {
