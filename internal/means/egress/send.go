@@ -78,8 +78,7 @@ func (g *Gate) Send(ctx context.Context, r Request) (answer *Response, went bool
 	}
 	resp, err := transport(w).RoundTrip(req)
 	switch {
-	case err != nil && !w.wrote.Load():
-		_ = conn.Close() // nothing went over it
+	case err != nil && !w.cut():
 		return nil, false, fault.Newf(fault.Unavailable, "nothing could be sent to %s", r.Target.origin).Because(err)
 	case err != nil:
 		return nil, true, err
@@ -114,6 +113,13 @@ type wire struct {
 	net.Conn
 	given, wrote atomic.Bool
 	began        func()
+}
+
+// cut ends the connection and reports whether anything was written to it. Nothing can
+// be any more: it is closed before it is looked at.
+func (w *wire) cut() bool {
+	_ = w.Close() // what comes of it says nothing about the writes before
+	return w.wrote.Load()
 }
 
 func (w *wire) Write(p []byte) (int, error) {
