@@ -97,10 +97,7 @@ func (s *Session) giveUp(ctx context.Context, id int64, w *waiting, late func(in
 	case <-w.began:
 	default:
 		w.cancel()
-		o := <-w.answer // at once: the connection is not there yet, or was cut
-		if o.unsent {
-			return s.called(o)
-		}
+		return s.takeBack(ctx, id, <-w.answer) // at once: the connection is not there yet, or was cut
 	}
 	expired := errors.Is(ctx.Err(), context.DeadlineExceeded)
 	if s.meta == nil {
@@ -123,6 +120,23 @@ func (s *Session) giveUp(ctx context.Context, id int64, w *waiting, late func(in
 		return invocation.Event{Kind: invocation.TimedOut, Detail: "no answer before the deadline"}
 	}
 	return invocation.Event{Kind: invocation.Cancelled, Detail: "no answer after the cancellation"}
+}
+
+// takeBack is the event of a call that was cut off before a byte of it was seen to go
+// out. One may have gone out in the same moment; then nothing comes after what was
+// received, and an answer among it counts.
+func (s *Session) takeBack(ctx context.Context, id int64, o outcome) invocation.Event {
+	e := s.called(o)
+	if o.unsent {
+		return e
+	}
+	if e.Kind == invocation.Cancelled && s.meta == nil {
+		s.notice(id)
+	}
+	if e.Kind == invocation.Cancelled && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return invocation.Event{Kind: invocation.TimedOut, Detail: "no answer before the deadline"}
+	}
+	return cancelledOr(e)
 }
 
 // cancelledOr keeps an answer to the cancellation from being taken for one to the
