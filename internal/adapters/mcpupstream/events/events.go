@@ -2,8 +2,9 @@
 // HTTP uses them: each event's data is one message.
 //
 // No more of an event is kept than its reader allows; a longer one is gone over and
-// told as ErrLong. Comments and fields that have no meaning here are dropped. A
-// Reader belongs to one goroutine.
+// told as ErrLong, up to a size from which on it is taken for one without an end.
+// Comments and fields that have no meaning here are dropped. A Reader belongs to one
+// goroutine.
 package events
 
 import (
@@ -13,6 +14,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/stewardhost/steward/internal/ground/bound"
 )
 
 // Event is one event with data, or with an id or a retry alone.
@@ -23,8 +26,21 @@ type Event struct {
 	Size  int           // bytes of the stream that it took, comments before it included
 }
 
-// ErrLong says that an event was longer than it may be; the next one can be read.
-var ErrLong = errors.New("the event is over its bound")
+var (
+	// ErrLong says that an event was longer than it may be; the next one can be read.
+	ErrLong = errors.New("the event is over its bound")
+	// ErrEndless says that an event, with the comments before it, is so far over
+	// every bound that nothing more of the stream is read.
+	ErrEndless = errors.New("the stream has an event without an end")
+)
+
+// endless is how many lines of the largest size an event may be long before its
+// stream is given up; each of its lines counts for some bytes more, since many short
+// ones take longer to read than a long one.
+const (
+	endless  = 8
+	perPiece = 32
+)
 
 const (
 	idBytes    = 256
@@ -48,14 +64,15 @@ func NewReader(src io.Reader) *Reader { return &Reader{src: bufio.NewReader(src)
 type event struct {
 	retry time.Duration
 	size  int
+	work  int
 	told  bool // it is one
 	long  bool
 	room  int
 }
 
 // Next returns the next event, whose data may have at most so many bytes. The error
-// is ErrLong, io.EOF at the end of the stream, or that of the source; what stands
-// after the last empty line is no event.
+// is ErrLong, ErrEndless, io.EOF at the end of the stream, or that of the source; what
+// stands after the last empty line is no event.
 func (r *Reader) Next(most int) (Event, error) {
 	e := event{room: most}
 	r.data = r.data[:0]
@@ -85,6 +102,9 @@ func (r *Reader) line(e *event) (empty bool, err error) {
 			return false, err
 		}
 		e.size += len(piece) + 1
+		if e.work += len(piece) + perPiece; e.work > endless*bound.UpstreamLineBytes.Int() {
+			return false, ErrEndless
+		}
 		length += len(piece)
 		if value < 0 {
 			took := copy(head[n:], piece)

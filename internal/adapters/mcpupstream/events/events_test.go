@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/events"
+	"github.com/stewardhost/steward/internal/ground/bound"
 )
 
 type told struct {
@@ -87,4 +88,39 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 	})
+}
+
+// counted gives a text without an end, and counts what was taken of it.
+type counted struct {
+	text  string
+	taken int
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		n += copy(p[n:], c.text[(c.taken+n)%len(c.text):])
+	}
+	c.taken += n
+	return n, nil
+}
+
+// What has no end is given up, however it is written (FF64).
+func TestAnEventWithoutAnEndIsGivenUp(t *testing.T) {
+	long := strings.Repeat("x", 64<<10)
+	for name, text := range map[string]string{
+		"data": "data: " + long, "many lines of data": "data: " + long + "\n", "a comment": ": " + long,
+		"comments": ": " + long + "\n\n", "a field of no meaning": long, "empty lines": strings.Repeat("\n", 64<<10),
+		"carriage returns": strings.Repeat("\r\n", 32<<10),
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := &counted{text: text}
+			if e, err := events.NewReader(src).Next(10); !errors.Is(err, events.ErrEndless) {
+				t.Errorf("%+v, %v", e, err)
+			}
+			if most := 9 * bound.UpstreamLineBytes.Int(); src.taken > most {
+				t.Errorf("%d bytes were read", src.taken)
+			}
+		})
+	}
 }

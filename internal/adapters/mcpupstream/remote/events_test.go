@@ -145,9 +145,9 @@ func behaviours() []behaviour {
 		{"a body without end", endless("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", k("x", 64<<10)), invocation.TooLarge},
 		{"1 GiB that is announced", endless("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1073741824\r\n\r\n", k(" ", 64<<10)), invocation.TooLarge},
 		{"chunks without end", endless("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n", "1000\r\n"+k("x", 4096)+"\r\n"), invocation.TooLarge},
-		{"an event without end", endless(head+"data: ", k("x", 64<<10)), invocation.TimedOut},
+		{"an event without end", endless(head+"data: ", k("x", 64<<10)), invocation.TooLarge},
 		{"events without end", endless(head, k("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\n", 100)), invocation.TooLarge},
-		{"comments without end", endless(head, k(": x\n\n", 1000)), invocation.TimedOut},
+		{"comments without end", endless(head, k(": x\n\n", 1000)), invocation.TooLarge},
 		// what is no answer
 		{"a gzip", func(conn net.Conn, _ got) {
 			replyWith(conn, 200, "Content-Encoding: gzip\r\n", "application/json", "\x1f\x8b\x08")

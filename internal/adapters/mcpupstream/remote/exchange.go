@@ -272,7 +272,7 @@ func (s *Session) readEvents(resp *egress.Response, x exchange) outcome {
 		e, err := stream.Next(most)
 		size += e.Size
 		switch {
-		case errors.Is(err, events.ErrLong):
+		case errors.Is(err, events.ErrLong), errors.Is(err, events.ErrEndless):
 			return outcome{Answer: answer.TooLarge(x.kind)} // on this stream it can be no other's
 		case err != nil:
 			return s.interrupted(resp.Context(), err)
