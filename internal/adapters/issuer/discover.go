@@ -43,6 +43,9 @@ func (c *Client) Discover(ctx context.Context, address string) (credential.Serve
 	if err != nil {
 		return credential.Server{}, err
 	}
+	if err := c.shown(ctx, s); err != nil {
+		return credential.Server{}, err
+	}
 	s.Resource = text(doc, "resource")
 	s.Scopes = strings.Fields(challenge["scope"])
 	if len(s.Scopes) == 0 {
@@ -52,6 +55,16 @@ func (c *Client) Discover(ctx context.Context, address string) (credential.Serve
 		s.Scopes = append(s.Scopes, offline) // a refresh token is what the owner's yes is worth
 	}
 	return s, nil
+}
+
+// shown holds the endpoint that the owner's browser is sent to, which is not reached
+// from here, to the rule of those that are.
+func (c *Client) shown(ctx context.Context, s credential.Server) error {
+	t, err := egress.Parse(s.Authorize)
+	if err != nil {
+		return err
+	}
+	return c.gate.Look(ctx, t)
 }
 
 // challenge is what the server answers a request without a credential.

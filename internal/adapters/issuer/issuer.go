@@ -2,8 +2,9 @@
 // finds out who guards a remote server, makes itself known there, and trades codes
 // and refresh tokens for access tokens (pool page, section 7; MCP, authorization).
 //
-// Promised: every hop goes through the egress policy and follows no redirect; every
-// document is bounded and read strictly; an issuer is compared as it is written
+// Promised: every hop goes through the egress policy and follows no redirect, and the
+// link for the owner is held to it too; every document is bounded, in time as well, and
+// read strictly; an issuer is compared as it is written
 // (RFC 8414, section 3.3); a token goes only to the endpoints of the issuer that
 // gave it; PKCE is S256, and a server that does not announce it is not used. What
 // a server says in its own words is never repeated.
@@ -15,6 +16,7 @@
 package issuer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +36,9 @@ import (
 
 // Options may be left zero.
 type Options struct {
-	Version  string // steward's own, told to servers
-	Document string // https URL of a client ID metadata document that names steward; empty for none
+	Version  string        // steward's own, told to servers
+	Document string        // https URL of a client ID metadata document that names steward; empty for none
+	Answer   time.Duration // the longest that one answer may take; bound.IssuerAnswer if zero
 }
 
 // Client speaks to authorization servers.
@@ -45,7 +48,10 @@ type Client struct {
 }
 
 // New returns a client that goes out through a gate.
-func New(gate *egress.Gate, opt Options) *Client { return &Client{gate, opt} }
+func New(gate *egress.Gate, opt Options) *Client {
+	opt.Answer = cmp.Or(opt.Answer, bound.IssuerAnswer.Duration())
+	return &Client{gate, opt}
+}
 
 // ErrInvalid says that a code or a refresh token was refused.
 var ErrInvalid = errors.New("the grant was refused")
@@ -59,6 +65,8 @@ func (c *Client) fetch(ctx context.Context, method, address string, header http.
 	if err != nil {
 		return nil, nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.opt.Answer)
+	defer cancel()
 	if header == nil {
 		header = http.Header{}
 	}

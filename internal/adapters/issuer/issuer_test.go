@@ -1,6 +1,7 @@
 package issuer_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -149,6 +150,8 @@ func TestDiscoveryIsNotLedAstray(t *testing.T) {
 		"plain PKCE":               {edit("issuer", "code_challenge_methods_supported", []string{"plain"}), "PKCE"},
 		"no endpoint":              {edit("issuer", "token_endpoint", nil), "endpoint"},
 		"a script for an endpoint": {edit("issuer", "authorization_endpoint", "javascript:alert(1)"), "endpoint"},
+		"an owner's link inside":   {edit("issuer", "authorization_endpoint", "https://192.168.1.1/authorize"), "is not a public address"},
+		"an owner's link in plain": {edit("issuer", "authorization_endpoint", "http://1.1.1.1/authorize"), "is not https"},
 		"a long document":          {edit("issuer", "x", strings.Repeat("y", 70<<10)), "did not answer whole"},
 	} {
 		s := guarded.Start(t, guarded.Options{Edit: c.edit})
@@ -175,6 +178,37 @@ func TestDiscoveryIsNotLedAstray(t *testing.T) {
 	}
 	if canary.Load() != 0 {
 		t.Errorf("the canary got %d requests", canary.Load())
+	}
+}
+
+// A server that answers a byte at a time holds nobody for longer than an answer may
+// take.
+func TestAnAnswerThatDripsEnds(t *testing.T) {
+	drips := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "60000")
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for range 60_000 {
+			if _, err := w.Write([]byte(" ")); err != nil || http.NewResponseController(w).Flush() != nil {
+				return
+			}
+			select {
+			case <-tick.C:
+			case <-r.Context().Done():
+				return
+			}
+		}
+	}))
+	defer drips.Close()
+	e, err := egress.ParseException(drips.URL + "=127.0.0.1/32")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := issuer.New(egress.New(egress.Options{Exceptions: []egress.Exception{e}}), issuer.Options{Answer: 200 * time.Millisecond})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := c.Discover(ctx, drips.URL+"/mcp"); !fault.Is(err, fault.UpstreamFailed) || ctx.Err() != nil {
+		t.Errorf("%v, %v", err, ctx.Err())
 	}
 }
 

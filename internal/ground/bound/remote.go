@@ -14,11 +14,13 @@ var (
 	EntryHeaderBytes  = Row{"entry_header_bytes", 8 << 10, Bytes, fault.TooLarge, "ours: half of what servers take as headers", "service/importer"}
 	CredentialBytes   = Row{"credential_bytes", 64 << 10, Bytes, fault.TooLarge, "ours: tokens of others, with room", "domain/pool/credential"}
 	IssuerBytes       = Row{"issuer_document_bytes", 64 << 10, Bytes, fault.UpstreamFailed, "ours: larger than any metadata seen", "adapters/issuer"}
+	IssuerAnswer      = Row{"issuer_answer_ms", 15_000, Milliseconds, fault.UpstreamFailed, "ours: one document or token, with its connection", "adapters/issuer"}
+	Renewal           = Row{"renewal_ms", 20_000, Milliseconds, fault.Unavailable, "field faults, FF50: on its own time, whoever asked for it", "service/signin"}
 	SignIn            = Row{"sign_in_s", 5 * 60, Seconds, fault.Unavailable, "ours: as long as a person needs to sign in", "service/signin"}
 	SignIns           = Row{"sign_ins", 8, Count, fault.RateLimited, "ours: more than an owner does at once", "service/signin"}
 	SessionName       = Row{"remote_session_name_bytes", 1 << 10, Bytes, fault.UpstreamFailed, "ours: longer than any token seen", "adapters/mcpupstream/remote"}
 )
 
 var remoteRows = []Row{
-	EgressURLBytes, EgressHeaderBytes, EgressAddresses, EgressResolve, EgressConnect, RemoteIdle, RemoteLate, EntryHeaderBytes, CredentialBytes, IssuerBytes, SignIn, SignIns, SessionName,
+	EgressURLBytes, EgressHeaderBytes, EgressAddresses, EgressResolve, EgressConnect, RemoteIdle, RemoteLate, EntryHeaderBytes, CredentialBytes, IssuerBytes, IssuerAnswer, Renewal, SignIn, SignIns, SessionName,
 }
