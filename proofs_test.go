@@ -106,7 +106,7 @@ var proofs = []proven{
 	{"FF68, FF73", "many callers over HTTP", at(remoteT, "TestManyAtOnce"), ""},
 	{"A3", "an answer of another issuer has no code; steward as client", at(credentialT, "TestOnlyTheIssuersOwnAnswerHasACode"), "steward as server: see the authorization server's own row"},
 	{"A53", "discovery is not led astray, and another issuer needs a new yes", at(issuerT, "TestDiscoveryIsNotLedAstray", remotesT, "TestAnotherIssuerNeedsANewYes"), ""},
-	{"FF50", "tokens are renewed once, ahead of their end", at(signinT, "TestATokenIsRenewedOnceAheadOfItsEnd", remotesT, "TestAGuardedServer"), ""},
+	{"FF50", "tokens are renewed once, ahead of their end", at(signinT, "TestATokenIsRenewedOnceAheadOfItsEnd", signinT, "TestARenewalIsNobodysToCutOff", remotesT, "TestAGuardedServer"), ""},
 	{"FF51, FF52", "a refused renewal says what mends it, and is mended", at(signinT, "TestOnlyTheOwnerMendsARefusal", remotesT, "TestAGuardedServer"), ""},
 	{"FF57, FF60", "metadata in each of their places, tokens from their issuer only", at(issuerT, "TestMetadataAreFoundInEachPlace"), ""},
 	{"A36", "a server that does not prove its name gets no byte", at(egressT, "TestBadTLSServersGetNothing"), "no key is pinned"},

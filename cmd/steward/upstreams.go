@@ -133,8 +133,12 @@ func (f *upstreams) useRemote(adapter id.Adapter, owner id.Owner, e importer.Ent
 func (f *upstreams) Drop(adapter id.Adapter) {
 	f.Fleet.Drop(adapter)
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	w, far := f.web[adapter]
 	delete(f.web, adapter)
+	f.mu.Unlock()
+	if far {
+		w.lent.End()
+	}
 }
 
 // List opens the connection if needed and reads everything that it offers.

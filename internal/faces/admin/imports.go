@@ -142,6 +142,9 @@ func (d *Door) importRemove(ctx context.Context, req adminwire.ServerRef) (admin
 		return adminwire.Empty{}, err
 	}
 	e, found, err := d.named(ctx, req.Server)
+	if err == nil && found && d.SignIn != nil {
+		d.SignIn.Stop(d.host.Owner, e.Name) // or it would bring a credential back
+	}
 	if err == nil {
 		err = d.Importer.Remove(ctx, d.host.Owner, adapter)
 	}

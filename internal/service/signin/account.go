@@ -12,20 +12,30 @@ import (
 )
 
 // Account is what steward has of one entry's credential. Whoever holds the slot owns
-// what is below it, so that one of many callers renews and the others wait.
+// what is below it, and waits for nothing but the store meanwhile.
 type Account struct {
 	desk  *Desk
 	owner id.Owner
 	name  string
 	slot  chan struct{} // room for one
 
-	loaded bool
-	has    bool
-	now    credential.Credential
-	forced time.Time // when the server last refused a token that was not over
+	loaded  bool
+	has     bool
+	now     credential.Credential
+	stored  credential.Credential // what the store has: now, but where that could not be stored
+	forced  time.Time             // when the server last refused a token that was not over
+	renewal *renewal              // of now, under way; else nil
 
 	view  sync.Mutex
 	shown credential.Credential // for views: what now was when the slot was last given back
+}
+
+// renewal is one trade of a refresh token. It belongs to the desk, so that it goes on
+// when nobody waits for it any more: the issuer may have taken the old one already.
+type renewal struct {
+	done  chan struct{} // closed when token and err are written
+	token secret.Secret
+	err   error
 }
 
 func (d *Desk) account(owner id.Owner, name string) *Account {
@@ -40,8 +50,24 @@ func (d *Desk) account(owner id.Owner, name string) *Account {
 	return a
 }
 
-// Forget drops what is remembered of an entry that was removed.
+// Stop ends the sign-in of an entry that is to be removed, if one is under way, and
+// returns when nothing more comes of it.
+func (d *Desk) Stop(owner id.Owner, name string) {
+	key := flowKey{owner, name}
+	d.mu.Lock()
+	f := d.flows[key]
+	delete(d.flows, key)
+	d.mu.Unlock()
+	if f != nil {
+		f.cancel()
+		<-f.done
+	}
+}
+
+// Forget drops what is remembered of an entry that was removed, and a sign-in that
+// somebody began for it meanwhile.
 func (d *Desk) Forget(owner id.Owner, name string) {
+	d.Stop(owner, name)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.accounts, flowKey{owner, name})
@@ -56,7 +82,7 @@ type Standing struct {
 // Standing tells of the credential of an entry at an address, as it was when it was
 // last used or changed; it waits for nobody.
 func (l Lending) Standing() Standing {
-	a := l.account
+	a := l.account()
 	a.view.Lock()
 	defer a.view.Unlock()
 	if a.shown.URL != l.url {
@@ -67,21 +93,45 @@ func (l Lending) Standing() Standing {
 
 // Lending gives an entry's credential to who speaks to its server.
 type Lending struct {
-	account        *Account
-	url, exception string
+	desk                 *Desk
+	owner                id.Owner
+	name, url, exception string
 }
 
 // Lend is the credential of an entry at an address, and at no other.
 func (d *Desk) Lend(owner id.Owner, name, url, exception string) Lending {
-	return Lending{d.account(owner, name), url, exception}
+	return Lending{d, owner, name, url, exception}
+}
+
+func (l Lending) account() *Account { return l.desk.account(l.owner, l.name) }
+
+// End says that the entry is not spoken to any more. Nothing is remembered of one
+// that has no credential.
+func (l Lending) End() {
+	d := l.desk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := flowKey{l.owner, l.name}
+	a := d.accounts[key]
+	if a == nil {
+		return
+	}
+	select {
+	case a.slot <- struct{}{}:
+		if !a.has {
+			delete(d.accounts, key)
+		}
+		<-a.slot
+	default: // somebody else uses it
+	}
 }
 
 // NeedsOwner is the fault of a server that lets steward in only after the owner has
 // signed in, with the command for that.
-func (l Lending) NeedsOwner() error { return l.account.needsOwner() }
+func (l Lending) NeedsOwner() error { return l.desk.needsOwner(l.name) }
 
-func (a *Account) needsOwner() error {
-	fix := a.desk.Fix(a.name)
+func (d *Desk) needsOwner(name string) error {
+	fix := d.Fix(name)
 	return fault.New(fault.Unavailable, "the server must be authorized by its owner: "+fix).
 		With("reason", credential.NeedsOwner).With("fix", fix)
 }
@@ -91,7 +141,7 @@ func (a *Account) hold(ctx context.Context) error {
 	case a.slot <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fault.New(fault.Unavailable, "the credential is being renewed").Because(ctx.Err())
+		return fault.New(fault.Unavailable, "the credential is being stored").Because(ctx.Err())
 	}
 }
 
@@ -106,7 +156,7 @@ func (a *Account) release() {
 func (a *Account) load(ctx context.Context) (err error) {
 	if !a.loaded {
 		a.now, a.has, err = a.desk.Store.Credential(ctx, a.owner, a.name)
-		a.loaded = err == nil
+		a.loaded, a.stored = err == nil, a.now
 	}
 	return err
 }
@@ -120,65 +170,51 @@ func (a *Account) put(ctx context.Context, c credential.Credential) error {
 	if err := a.desk.Store.PutCredential(ctx, a.owner, a.name, c); err != nil {
 		return err
 	}
-	a.now, a.has, a.loaded, a.forced = c, true, true, time.Time{}
+	a.now, a.stored, a.has, a.loaded, a.forced, a.renewal = c, c, true, true, time.Time{}, nil
 	return nil
 }
 
 // Token is the access token of the moment, renewed where it is due; zero where the
-// entry has none. Many callers renew once. Faults: unavailable, with details.reason
-// credential.NeedsOwner and the command that mends it where the issuer gives no more.
+// entry has none. Many callers renew once, and one who waits no longer ends nothing.
+// Faults: unavailable, with details.reason credential.NeedsOwner and the command that
+// mends it where the issuer gives no more.
 func (l Lending) Token(ctx context.Context) (secret.Secret, error) {
-	a := l.account
-	if err := a.hold(ctx); err != nil {
-		return secret.Secret{}, err
+	token, r, err := l.account().lend(ctx, l)
+	if r == nil {
+		return token, err
 	}
-	defer a.release()
-	if err := a.load(ctx); err != nil {
-		return secret.Secret{}, err
-	}
-	now := a.desk.now()
-	switch {
-	case !a.has || a.now.URL != l.url:
-		return secret.Secret{}, nil
-	case a.now.Refused:
-		return secret.Secret{}, a.needsOwner()
-	case !a.now.Token.Due(now):
-		return a.now.Token.Access, nil
-	}
-	err := a.renew(ctx, l.exception, now)
-	switch {
-	case err == nil, !a.now.Refused && !a.now.Token.Over(now):
-		return a.now.Token.Access, nil
-	case a.now.Refused:
-		return secret.Secret{}, a.needsOwner()
-	default:
-		return secret.Secret{}, fault.New(fault.Unavailable, "the credential cannot be renewed now").Because(err)
+	select {
+	case <-r.done:
+		return r.token, r.err
+	case <-ctx.Done():
+		return secret.Secret{}, fault.New(fault.Unavailable, "the credential is being renewed").Because(ctx.Err())
 	}
 }
 
-// renew trades the refresh token; the slot is held. What comes of it is stored before
-// it is used: the old refresh token may be of no use any more.
-func (a *Account) renew(ctx context.Context, exception string, now time.Time) error {
-	next := a.now
-	issuers, err := a.desk.Issuers(exception)
-	if err != nil {
-		return err
+// lend gives the token as it is, or the renewal that must be waited for.
+func (a *Account) lend(ctx context.Context, l Lending) (secret.Secret, *renewal, error) {
+	if err := a.hold(ctx); err != nil {
+		return secret.Secret{}, nil, err
 	}
-	if a.now.Token.Refresh.IsZero() {
-		next.Refused = a.now.Token.Over(now)
-		err = fault.New(fault.Unavailable, "the issuer gave no refresh token")
-	} else if next.Token, err = issuers.Refresh(ctx, a.now, now); err != nil {
-		next.Token, next.Refused = a.now.Token, issuers.Dead(err)
-		a.desk.Log.Warn("a credential was not renewed", "name", a.name, "err", err)
+	defer a.release()
+	if err := a.load(ctx); err != nil {
+		return secret.Secret{}, nil, err
 	}
-	if err != nil && !next.Refused {
-		return err
+	switch {
+	case !a.has || a.now.URL != l.url:
+		return secret.Secret{}, nil, nil
+	case a.now.Refused:
+		return secret.Secret{}, nil, a.desk.needsOwner(a.name)
+	case !a.now.Token.Due(a.desk.now()):
+		return a.now.Token.Access, nil, nil
+	case a.renewal == nil:
+		r, was := &renewal{done: make(chan struct{})}, a.now
+		if !a.desk.task(func() { a.renew(r, was, l.exception) }) {
+			return secret.Secret{}, nil, fault.New(fault.Unavailable, "the host is stopping")
+		}
+		a.renewal = r
 	}
-	a.now = next
-	if bad := a.desk.Store.PutCredential(context.WithoutCancel(ctx), a.owner, a.name, next); bad != nil {
-		a.desk.Log.Error("a credential could not be stored", "name", a.name, "err", bad)
-	}
-	return err
+	return secret.Secret{}, a.renewal, nil
 }
 
 // again is how soon a server must refuse twice for its word to be believed over the
@@ -188,8 +224,10 @@ const again = time.Minute
 // Refused takes a server's word that a token is of no use: it is renewed before it is
 // used again, and needs the owner where the new one is refused too.
 func (l Lending) Refused(sent secret.Secret) {
-	a := l.account
-	if a.hold(a.desk.life) != nil {
+	ctx, cancel := context.WithTimeout(l.desk.life, storing)
+	defer cancel()
+	a := l.account()
+	if a.hold(ctx) != nil {
 		return
 	}
 	defer a.release()
@@ -205,7 +243,5 @@ func (l Lending) Refused(sent secret.Secret) {
 	if a.now.Token.At.After(now) || a.now.Token.At.IsZero() {
 		a.now.Token.At = now
 	}
-	if err := a.desk.Store.PutCredential(a.desk.life, a.owner, a.name, a.now); err != nil {
-		a.desk.Log.Error("a credential could not be stored", "name", a.name, "err", err)
-	}
+	a.loaded = a.store(ctx)
 }

@@ -7,8 +7,8 @@
 // an owner asks for, makes another; nothing that a server says changes it (threats,
 // A53). No flow runs inside a call: a call has a credential, or needs the owner.
 //
-// One lock guards the flows, and one for each entry its credential. Flows belong to
-// the Desk and end with Close. A Desk is safe for concurrent use.
+// One lock guards the flows, and one for each entry its credential. Flows and renewals
+// belong to the Desk and end with Close. A Desk is safe for concurrent use.
 package signin
 
 import (
@@ -50,6 +50,9 @@ type Browser interface {
 type Store interface {
 	Credential(ctx context.Context, owner id.Owner, name string) (credential.Credential, bool, error)
 	PutCredential(ctx context.Context, owner id.Owner, name string, c credential.Credential) error
+	// ReplaceCredential stores what came of a credential in its place, and is NotFound
+	// where that is not there any more.
+	ReplaceCredential(ctx context.Context, owner id.Owner, name string, was, now credential.Credential) error
 }
 
 // Ports are what a Desk needs; all are required.
@@ -83,7 +86,21 @@ type flowKey struct {
 type flow struct {
 	cancel context.CancelFunc
 	done   chan struct{}
-	err    error // written before done is closed
+	err    error     // written before done is closed, as the next
+	ended  time.Time // when it was
+}
+
+// told is how long what came of a flow is kept for who asks.
+const told = time.Minute
+
+// isOver reports whether a flow has ended, and so long ago that nobody asks.
+func (f *flow) isOver(now time.Time) (over, long bool) {
+	select {
+	case <-f.done:
+		return true, now.Sub(f.ended) > told
+	default:
+		return false, false
+	}
 }
 
 // New returns a desk.
@@ -93,10 +110,39 @@ func New(p Ports) *Desk {
 	return d
 }
 
-// Close ends every flow and waits for them.
+// Close ends every flow and waits for them, and a moment for renewals.
 func (d *Desk) Close() {
+	d.mu.Lock()
 	d.end()
+	d.mu.Unlock()
 	d.work.Wait()
+}
+
+// task runs work that Close waits for; false once the desk is closed.
+func (d *Desk) task(work func()) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.life.Err() != nil {
+		return false
+	}
+	d.work.Go(work)
+	return true
+}
+
+// open counts the flows that are under way, and drops those that ended long ago; the
+// lock is held.
+func (d *Desk) open() (n int) {
+	now := d.now()
+	for key, f := range d.flows {
+		over, long := f.isOver(now)
+		if !over {
+			n++
+		}
+		if long {
+			delete(d.flows, key)
+		}
+	}
+	return n
 }
 
 // Ask says where an owner wants to sign in, and as which client, if not one that
@@ -183,8 +229,14 @@ func (d *Desk) run(a Ask, work func(context.Context) error, browser Browser) err
 	f := &flow{cancel: cancel, done: make(chan struct{})}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	others := d.open()
 	old := d.flows[key]
-	if old == nil && bound.SignIns.Check(len(d.flows)+1) != nil || d.life.Err() != nil {
+	if old != nil {
+		if over, _ := old.isOver(d.now()); !over {
+			others-- // it ends now
+		}
+	}
+	if bound.SignIns.Check(others+1) != nil || d.life.Err() != nil {
 		cancel()
 		browser.Close()
 		return bound.SignIns.Exceeded()
@@ -198,6 +250,7 @@ func (d *Desk) run(a Ask, work func(context.Context) error, browser Browser) err
 		if f.err = work(ctx); f.err != nil {
 			d.Log.Warn("an owner's sign-in failed", "name", a.Name, "err", f.err)
 		}
+		f.ended = d.now()
 		close(f.done)
 	})
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stewardhost/steward/internal/domain/pool/credential"
+	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/ground/secret"
@@ -28,7 +29,8 @@ type world struct {
 	server   credential.Server
 	life     time.Duration
 	fails    error
-	given    int // tokens so far
+	slow     time.Duration // of a renewal
+	given    int           // tokens so far
 	renewals int
 	kept     map[string]credential.Credential
 	answer   chan credential.Callback
@@ -60,9 +62,14 @@ func (w *world) token(now time.Time) credential.Token {
 	w.given++
 	return credential.Token{Access: secret.Of(fmt.Sprint("access-", w.given)), Refresh: secret.Of(fmt.Sprint("refresh-", w.given)), At: now, Until: now.Add(w.life)}
 }
-func (w *world) Refresh(_ context.Context, k credential.Credential, now time.Time) (credential.Token, error) {
+func (w *world) Refresh(ctx context.Context, k credential.Credential, now time.Time) (credential.Token, error) {
 	w.renewals++
-	<-time.After(10 * time.Millisecond)
+	select {
+	case <-time.After(10*time.Millisecond + w.slow):
+	case <-ctx.Done():
+		w.given++ // the issuer has given it all the same
+		return credential.Token{}, ctx.Err()
+	}
 	if w.fails != nil {
 		return credential.Token{}, w.fails
 	}
@@ -85,6 +92,16 @@ func (w *world) PutCredential(_ context.Context, _ id.Owner, name string, c cred
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.kept[name] = c
+	return nil
+}
+
+func (w *world) ReplaceCredential(_ context.Context, _ id.Owner, name string, was, now credential.Credential) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c, ok := w.kept[name]; !ok || !c.Is(was) {
+		return fault.New(fault.NotFound, "gone")
+	}
+	w.kept[name] = now
 	return nil
 }
 
@@ -205,6 +222,127 @@ func TestAServersRefusalIsBelievedTwice(t *testing.T) {
 		lent.Refused(second)
 		if _, err := lent.Token(t.Context()); fault.From(err).Details["reason"] != credential.NeedsOwner {
 			t.Errorf("twice: %v", err)
+		}
+		d.Close()
+	})
+}
+
+// A caller who does not wait for a renewal burns nothing: it goes on, and the next
+// one has what came of it. One that gets no answer ends by itself (FF50).
+func TestARenewalIsNobodysToCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newWorld(t)
+		w.life = time.Minute
+		signIn(t, w, d)
+		lent := d.Lend(owner, "far", "u", "")
+		w.slow = 10 * time.Second
+		<-time.After(time.Minute)
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := lent.Token(short); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("a short wait: %v", err)
+		}
+		if got, err := lent.Token(t.Context()); err != nil || got.Reveal() != "access-2" || w.renewals != 1 {
+			t.Errorf("the next one: %v, %d renewals", err, w.renewals)
+		}
+		w.slow = 24 * time.Hour
+		<-time.After(time.Minute)
+		began := time.Now()
+		if _, err := lent.Token(t.Context()); !fault.Is(err, fault.Unavailable) || time.Since(began) > time.Minute {
+			t.Errorf("without an answer: %v after %v", err, time.Since(began))
+		}
+		lasting := make(chan error)
+		go func() {
+			_, err := lent.Token(context.WithoutCancel(t.Context()))
+			lasting <- err
+		}()
+		synctest.Wait()
+		began = time.Now()
+		lent.Refused(secret.Of("an old one")) // waits for no issuer
+		if took := time.Since(began); took > 0 {
+			t.Errorf("a refusal took %v", took)
+		}
+		d.Close()
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("the end took %v", took)
+		}
+		<-lasting
+	})
+}
+
+// What an owner took away does not come back: by a renewal under way, a server's
+// refusal, or a sign-in that somebody is about to end.
+func TestARemovedCredentialStaysAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newWorld(t)
+		remove := func() {
+			d.Stop(owner, "far")
+			w.mu.Lock()
+			delete(w.kept, "far")
+			w.mu.Unlock()
+			d.Forget(owner, "far")
+		}
+		signIn(t, w, d)
+		lent := d.Lend(owner, "far", "u", "")
+		first, _ := lent.Token(t.Context())
+		w.mu.Lock()
+		delete(w.kept, "far") // and not yet forgotten
+		w.mu.Unlock()
+		lent.Refused(first)
+		remove()
+		signIn(t, w, d)
+		w.slow = time.Second
+		<-time.After(time.Hour)
+		var renewing sync.WaitGroup
+		renewing.Go(func() {
+			if got, err := lent.Token(t.Context()); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("a renewed token of what was removed: %v, %v", got, err)
+			}
+		})
+		synctest.Wait()
+		remove()
+		renewing.Wait()
+		if _, err := d.Begin(t.Context(), signin.Ask{Owner: owner, Name: "far", URL: "u"}); err != nil {
+			t.Fatal(err)
+		}
+		remove()
+		select {
+		case w.answer <- credential.Callback{State: w.state, Code: "code", Issuer: w.server.Issuer}:
+			synctest.Wait()
+		default:
+		}
+		if got, err := lent.Token(t.Context()); err != nil || !got.IsZero() || len(w.kept) != 0 {
+			t.Errorf("%v, %v, %d kept", got, err, len(w.kept))
+		}
+		d.Close()
+	})
+}
+
+// Flows that ended count for nothing, whether somebody asked for their end or not.
+func TestOnlyFlowsUnderWayCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newWorld(t)
+		begin := func(i int) error {
+			_, err := d.Begin(t.Context(), signin.Ask{Owner: owner, Name: fmt.Sprint("far-", i), URL: "u"})
+			return err
+		}
+		for i := range 20 {
+			if err := begin(i); err != nil {
+				t.Fatalf("flow %d: %v", i, err)
+			}
+			w.answer <- credential.Callback{State: w.state, Code: "code", Issuer: w.server.Issuer}
+			synctest.Wait()
+		}
+		if err := d.Wait(t.Context(), owner, "far-19"); err != nil {
+			t.Errorf("the last one: %v", err)
+		}
+		for i := range bound.SignIns.Int() + 1 {
+			if err := begin(i); (err != nil) != (i == bound.SignIns.Int()) {
+				t.Errorf("flow %d under way: %v", i, err)
+			}
+		}
+		if err := begin(0); err != nil {
+			t.Errorf("in the place of one under way: %v", err)
 		}
 		d.Close()
 	})

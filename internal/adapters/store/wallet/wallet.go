@@ -38,14 +38,18 @@ func credited(owner id.Owner, name, issuer string) vault.Place {
 
 // Credential is steward's own credential for the server of an owner's entry, false
 // where there is none.
-func (w *Wallet) Credential(ctx context.Context, owner id.Owner, name string) (credential.Credential, bool, error) {
-	var issuer string
-	var sealed []byte
-	found := false
-	err := w.ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		found, err = tx.One(credentialOf, []any{owner.String(), name}, &issuer, &sealed)
+func (w *Wallet) Credential(ctx context.Context, owner id.Owner, name string) (c credential.Credential, found bool, err error) {
+	err = w.ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		c, found, err = w.credential(tx, owner, name)
 		return err
 	})
+	return c, found && err == nil, err
+}
+
+func (w *Wallet) credential(tx *ledger.Tx, owner id.Owner, name string) (credential.Credential, bool, error) {
+	var issuer string
+	var sealed []byte
+	found, err := tx.One(credentialOf, []any{owner.String(), name}, &issuer, &sealed)
 	if err != nil || !found {
 		return credential.Credential{}, false, err
 	}
@@ -66,12 +70,34 @@ func (w *Wallet) PutCredential(ctx context.Context, owner id.Owner, name string,
 	if err := resource.CheckLabel(name); err != nil {
 		return err
 	}
+	return w.put(ctx, owner, name, c, nil)
+}
+
+// ReplaceCredential keeps what came of a credential in its place, as PutCredential
+// does. NotFound where the entry has none, or another one by now: an owner's removal
+// or new yes stands.
+func (w *Wallet) ReplaceCredential(ctx context.Context, owner id.Owner, name string, was, now credential.Credential) error {
+	return w.put(ctx, owner, name, now, func(tx *ledger.Tx) error {
+		there, found, err := w.credential(tx, owner, name)
+		if err == nil && (!found || !there.Is(was)) {
+			err = fault.New(fault.NotFound, "the credential is not there any more")
+		}
+		return err
+	})
+}
+
+func (w *Wallet) put(ctx context.Context, owner id.Owner, name string, c credential.Credential, first func(*ledger.Tx) error) error {
 	raw, err := c.Encode()
 	if err != nil {
 		return err
 	}
 	sealed := w.vault.Seal(credited(owner, name, c.Server.Issuer), raw)
 	return w.ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if first != nil {
+			if err := first(tx); err != nil {
+				return err
+			}
+		}
 		var before string
 		var old []byte
 		if _, err := tx.One(credentialOf, []any{owner.String(), name}, &before, &old); err != nil {

@@ -61,6 +61,12 @@ type Credential struct {
 	Refused      bool // by the issuer or the server: only the owner can mend it
 }
 
+// Is reports whether two are one credential: of an address, with the same tokens.
+func (c Credential) Is(other Credential) bool {
+	return c.URL == other.URL && c.Server.Issuer == other.Server.Issuer &&
+		c.Token.Access.Reveal() == other.Token.Access.Reveal() && c.Token.Refresh.Reveal() == other.Token.Refresh.Reveal()
+}
+
 // ahead is how long before its end a token is renewed: a fifth of its life, at most a
 // minute (field faults, FF50).
 func (t Token) ahead() time.Duration { return min(time.Minute, t.Until.Sub(t.At)/5) }
