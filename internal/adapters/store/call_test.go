@@ -396,6 +396,45 @@ func TestAConfirmationIsForOneExactCallAndUsedOnce(t *testing.T) {
 	n.holds(t)
 }
 
+// The owner's no outlives a restart and is told with its end; the same call is asked
+// again after that, or under a grant that the owner has given since, and another one
+// at once.
+func TestANoHoldsForTheExactCall(t *testing.T) {
+	n := newNotes(t)
+	n.grant(t, n.app, n.resource, grant.Always, "add")
+	ask := func(text string) map[string]any {
+		t.Helper()
+		_, err := n.Reserve(t.Context(), n.command(t, n.app, n.tx(), n.resource.String(), "add", `{"text":"`+text+`"}`))
+		wantFault(t, err, fault.ConfirmationRequired)
+		return fault.From(err).Details
+	}
+	deny := func() string {
+		t.Helper()
+		which, err := id.Parse[id.Confirmation](ask("a")["confirmation"].(string))
+		must(t, err)
+		_, err = n.DecideConfirmation(t.Context(), n.owner, which, false)
+		must(t, err)
+		return which.String()
+	}
+	first := deny()
+	n.restart(t)
+	until := began.Add(bound.QuestionLife.Duration()).Format(time.RFC3339)
+	same(t, ask("a"), map[string]any{"confirmation": first, "refused_until": until})
+	if ask("b")["refused_until"] != nil {
+		t.Error("a no to one call refused another")
+	}
+	n.clock.step(bound.QuestionLife.Duration())
+	second := deny()
+	if second == first || ask("a")["refused_until"] == nil {
+		t.Errorf("%s, then %s", first, second)
+	}
+	n.grant(t, n.app, n.resource, grant.Always, "add")
+	if again := ask("a"); again["refused_until"] != nil || again["confirmation"] == second {
+		t.Errorf("under a new grant: %v", again)
+	}
+	n.holds(t)
+}
+
 // The owner's yes is not lost by a call of which nothing was sent: the same tx may
 // take it up again, and no other (pool page, section 3).
 func TestAConfirmationOfACallThatWasNotSentIsGoodForItsTx(t *testing.T) {

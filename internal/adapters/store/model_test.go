@@ -236,13 +236,14 @@ func (m *model) full(a *modelApp, g *modelGrant) fault.Code {
 // confirm looks for a yes, for a call whose row, if it has one, was not dispatched.
 func (m *model) confirm(a *modelApp, method, args string, r *modelRow) decision {
 	g := a.grants[method]
-	open, ofApp, known := 0, 0, false
+	open, ofApp, known, no := 0, 0, false, false
 	for _, q := range m.questions {
 		equal := q.app == a && q.method == method && q.args == args && q.grant == g.id && q.revision == g.revision
 		mine := q.state == confirmation.Approved || q.state == confirmation.Used && r != nil && q.usedBy == r.tx
 		if equal && mine && m.now().Before(q.decided.Add(5*time.Minute)) {
 			return decision{use: q}
 		}
+		no = no || equal && q.state == confirmation.Denied && m.now().Before(q.decided.Add(24*time.Hour))
 		if q.state == confirmation.Open {
 			open++
 			known = known || equal
@@ -250,6 +251,9 @@ func (m *model) confirm(a *modelApp, method, args string, r *modelRow) decision 
 		if q.state == confirmation.Open && q.app == a {
 			ofApp++
 		}
+	}
+	if no {
+		return decision{code: fault.ConfirmationRequired}
 	}
 	if !known && (open >= 32 || ofApp >= 8) {
 		return decision{code: fault.RateLimited}

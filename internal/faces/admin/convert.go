@@ -124,8 +124,11 @@ func confirmationOf(c view.Confirmation) adminwire.Confirmation {
 		Contract: r.Key.Contract, Method: r.Key.Method, Args: r.Args, State: string(r.State), AskedAt: r.AskedAt,
 		DecidedAt: r.DecidedAt, UsedBy: r.UsedBy.String(),
 	}
-	if r.State == confirmation.Approved {
+	switch r.State {
+	case confirmation.Approved:
 		out.GoodUntil = r.DecidedAt.Add(bound.ConfirmationLife.Duration())
+	case confirmation.Denied:
+		out.RefusedTo = r.RefusedUntil()
 	}
 	return out
 }

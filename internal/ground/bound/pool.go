@@ -55,7 +55,7 @@ var (
 	ConfirmationLife  = Row{"confirmation_s", 5 * 60, Seconds, fault.ConfirmationRequired, "pool page 3", "domain/pool/authority"}
 	AppConfirmations  = Row{"open_confirmations_per_app", 8, Count, fault.RateLimited, "ours: no app may use up the owner's questions", "domain/pool/authority"}
 	OpenConfirmations = Row{"open_confirmations", 32, Count, fault.RateLimited, "pool page 3", "domain/pool/authority"}
-	QuestionLife      = Row{"open_confirmation_s", 24 * 3600, Seconds, fault.ConfirmationRequired, "ours: as long as the tx that it was asked for", "domain/pool/confirmation"}
+	QuestionLife      = Row{"open_confirmation_s", 24 * 3600, Seconds, fault.ConfirmationRequired, "ours: as long as the tx that it was asked for; a no holds as long", "domain/pool/confirmation"}
 	ResourcePerMinute = Row{"resource_calls_per_minute", 60, Count, fault.RateLimited, "draft, importer ceilings", "domain/pool/budget"}
 	ResourceAtOnce    = Row{"resource_calls_at_once", 4, Count, fault.RateLimited, "draft, importer ceilings", "domain/pool/budget"}
 	AccountAtOnce     = Row{"account_calls_at_once", 256, Count, fault.RateLimited, "pool page 7", "domain/pool/budget"}

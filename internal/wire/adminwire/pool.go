@@ -312,6 +312,7 @@ type Confirmation struct {
 	State      string         `json:"state"` // open, approved, denied or used
 	AskedAt    time.Time      `json:"asked_at"`
 	DecidedAt  time.Time      `json:"decided_at,omitzero"`
-	GoodUntil  time.Time      `json:"good_until,omitzero"` // of an approved one
-	UsedBy     string         `json:"used_by,omitzero"`    // tx
+	GoodUntil  time.Time      `json:"good_until,omitzero"`    // of an approved one
+	RefusedTo  time.Time      `json:"refused_until,omitzero"` // of a denied one: an equal call under the same grant is not asked again before
+	UsedBy     string         `json:"used_by,omitzero"`       // tx
 }

@@ -52,7 +52,7 @@ const (
 	newestDoubt = "SELECT " + record.InvocationColumns + " FROM invocations i WHERE i.owner = $1 AND i.client = $2 AND i.input = $3 " +
 		"AND i.state = 'indeterminate' ORDER BY i.settled_at DESC, i.number DESC LIMIT 1"
 	pendingQuestions = "SELECT " + record.ConfirmationColumns + " FROM confirmations q WHERE q.owner = $1 AND q.client = $2 AND q.input = $3 " +
-		"AND q.state IN ('open', 'approved') ORDER BY q.asked_at, q.confirmation"
+		"AND q.state IN ('open', 'approved', 'denied') ORDER BY q.asked_at, q.confirmation"
 	usedQuestions = "SELECT " + record.ConfirmationColumns + " FROM confirmations q WHERE q.owner = $1 AND q.client = $2 AND q.used_by = $3 " +
 		"AND q.state = 'used' ORDER BY q.confirmation"
 	openQuestions = "SELECT COUNT(*), COALESCE(SUM(CASE WHEN q.client = $2 THEN 1 ELSE 0 END), 0) FROM confirmations q " +

@@ -235,7 +235,7 @@ CREATE TABLE confirmations (
   used_by TEXT NOT NULL,
   PRIMARY KEY (owner, confirmation)
 );
-CREATE INDEX confirmations_by_input ON confirmations (owner, client, input) WHERE state IN ('open', 'approved');
+CREATE INDEX confirmations_by_input ON confirmations (owner, client, input) WHERE state IN ('open', 'approved', 'denied');
 CREATE INDEX confirmations_used ON confirmations (owner, client, used_by) WHERE state = 'used';
 CREATE INDEX confirmations_open ON confirmations (owner, asked_at) WHERE state = 'open';
 CREATE INDEX confirmations_newest ON confirmations (owner, asked_at, confirmation);

@@ -1,6 +1,7 @@
 package authority_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +59,51 @@ func allowed(t *testing.T) *scene {
 		Grant: &grant.Row{ID: id.New[id.Grant](), Pin: method.Pin(), Effects: method.Definition.Effects, Confirm: grant.ByEffect, State: grant.Active},
 	}
 	return s
+}
+
+// A no is told with its end and asks nothing more, whichever question the caller names.
+// A yes to another question for the same call is good beside it.
+func TestANoIsNotAskedAgain(t *testing.T) {
+	day := 24 * time.Hour
+	for _, c := range []struct {
+		name  string
+		spoil func(*scene)
+		asked bool
+		told  string // until when it is refused
+		sent  bool
+	}{
+		{"just denied", func(s *scene) { s.ask(confirmation.Denied, 0) }, false, now.Add(day).UTC().Format(time.RFC3339), false},
+		{"about to end", func(s *scene) { s.ask(confirmation.Denied, day-time.Millisecond) }, false, now.Add(time.Millisecond).UTC().Format(time.RFC3339), false},
+		{"over", func(s *scene) { s.ask(confirmation.Denied, day) }, true, "", false},
+		{"another question is named", func(s *scene) {
+			s.ask(confirmation.Denied, 0)
+			s.call.Confirm = id.New[id.Confirmation]()
+		}, false, now.Add(day).UTC().Format(time.RFC3339), false},
+		{"of another input", func(s *scene) { s.ask(confirmation.Denied, 0); s.facts.Confirmations[0].Input = digest.Digest{} }, true, "", false},
+		{"of another grant", func(s *scene) {
+			s.ask(confirmation.Denied, 0)
+			s.facts.Confirmations[0].Grant = id.New[id.Grant]()
+		}, true, "", false},
+		{"no room for questions", func(s *scene) { s.ask(confirmation.Denied, 0); s.facts.OpenQuestions = 32 }, false, now.Add(day).UTC().Format(time.RFC3339), false},
+		{"and a yes", func(s *scene) {
+			s.ask(confirmation.Denied, 0)
+			yes := s.facts.Confirmations[0]
+			yes.ID, yes.State = id.New[id.Confirmation](), confirmation.Approved
+			s.facts.Confirmations = append(s.facts.Confirmations, yes)
+		}, false, "", true},
+	} {
+		s := allowed(t)
+		c.spoil(s)
+		got, f := authority.DecideCall(s.facts, s.call, now)
+		told := ""
+		if f != nil {
+			told, _ = f.Details["refused_until"].(string)
+		}
+		if (got.Ask != nil) != c.asked || told != c.told || (got.Action == authority.Dispatch) != c.sent || (f == nil) != c.sent ||
+			f != nil && f.Code != fault.ConfirmationRequired || told != "" && !strings.Contains(f.Text, told) {
+			t.Errorf("%s: %+v, %v", c.name, got, f)
+		}
+	}
 }
 
 // doubt is an equal call of unknown outcome.

@@ -222,7 +222,8 @@ func heldBack(f CallFacts, c Call, now time.Time) *fault.Fault {
 }
 
 // confirmed finds the owner's fresh yes where the grant asks for one, or puts
-// the question.
+// the question. A no that holds is not asked again, whichever question the caller
+// names.
 func confirmed(f CallFacts, c Call, now time.Time) (id.Confirmation, *confirmation.Row, *fault.Fault) {
 	g := f.Standing.Grant
 	if g == nil || !g.Asks() {
@@ -233,8 +234,11 @@ func confirmed(f CallFacts, c Call, now time.Time) (id.Confirmation, *confirmati
 	if f.Row != nil { // nothing of it was sent, or the decision would not be here
 		retake = f.Row.Tx
 	}
-	var open *confirmation.Row
+	var open, no *confirmation.Row
 	for i, r := range f.Confirmations {
+		if r.Refuses(c.Input, g.ID, pin, now) {
+			no = &f.Confirmations[i]
+		}
 		if !c.Confirm.IsZero() && r.ID != c.Confirm {
 			continue
 		}
@@ -244,6 +248,9 @@ func confirmed(f CallFacts, c Call, now time.Time) (id.Confirmation, *confirmati
 		if r.StateAt(now) == confirmation.Open && r.Input == c.Input && r.Grant == g.ID && r.Pin == pin {
 			open = &f.Confirmations[i]
 		}
+	}
+	if no != nil {
+		return id.Confirmation{}, nil, deniedFault(*no)
 	}
 	if open != nil {
 		return id.Confirmation{}, nil, askFault(open.ID)
@@ -272,6 +279,12 @@ func mayAsk(f CallFacts) *fault.Fault {
 func askFault(which id.Confirmation) *fault.Fault {
 	return fault.New(fault.ConfirmationRequired, "the owner must confirm this call; then send the same call again").
 		With("confirmation", which.String()).With("fix", "steward confirm approve "+which.String())
+}
+
+func deniedFault(no confirmation.Row) *fault.Fault {
+	until := no.RefusedUntil().UTC().Format(time.RFC3339)
+	return fault.Newf(fault.ConfirmationRequired, "the owner said no to exactly this call, which is not asked again before %s", until).
+		With("confirmation", no.ID.String()).With("refused_until", until)
 }
 
 func keyOf(c Call) grant.Key {

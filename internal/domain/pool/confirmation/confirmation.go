@@ -1,6 +1,8 @@
 // Package confirmation holds the owner's fresh yes for one exact input. It is
 // bound to the input digest, which leaves the tx out, lets one call out, and lives
-// five minutes from the approval (pool page, section 3; invariant I49).
+// five minutes from the approval (pool page, section 3; invariant I49). A no is bound
+// in the same way and holds for as long as a question waits, so that an app gets no
+// other answer by asking again.
 package confirmation
 
 import (
@@ -51,6 +53,15 @@ func (r Row) Good(input digest.Digest, g id.Grant, pin grant.Pin, retake id.Tx, 
 	return unused && r.Input == input && r.Grant == g && r.Pin == pin &&
 		now.Before(r.DecidedAt.Add(bound.ConfirmationLife.Duration()))
 }
+
+// Refuses reports whether the row is a no that still holds for this input under this
+// grant. At the exact end of its life it does not.
+func (r Row) Refuses(input digest.Digest, g id.Grant, pin grant.Pin, now time.Time) bool {
+	return r.State == Denied && r.Input == input && r.Grant == g && r.Pin == pin && now.Before(r.RefusedUntil())
+}
+
+// RefusedUntil is when a no ends.
+func (r Row) RefusedUntil() time.Time { return r.DecidedAt.Add(bound.QuestionLife.Duration()) }
 
 // StateAt derives where the row stands now. A question waits as long as the tx that
 // it was asked for could be sent again; at the exact end it does not.

@@ -77,6 +77,41 @@ func TestGood(t *testing.T) {
 	}
 }
 
+// A no is for one exact input under one grant as it was shown, and for as long as a
+// question waits (pool page, section 3).
+func TestRefuses(t *testing.T) {
+	whose, held := id.New[id.Grant](), bound.QuestionLife.Duration()
+	row := func(s confirmation.State) confirmation.Row {
+		return confirmation.Row{Grant: whose, Pin: pin, Input: input, State: s, AskedAt: decided.Add(-time.Hour), DecidedAt: decided}
+	}
+	otherPin := pin
+	otherPin.Method = digest.Of(digest.Method, []byte("m2"))
+	for _, c := range []struct {
+		name  string
+		row   confirmation.Row
+		input digest.Digest
+		grant id.Grant
+		pin   grant.Pin
+		now   time.Time
+		want  bool
+	}{
+		{"as soon as it is said", row(confirmation.Denied), input, whose, pin, decided, true},
+		{"a nanosecond before its end", row(confirmation.Denied), input, whose, pin, decided.Add(held - 1), true},
+		{"at its end", row(confirmation.Denied), input, whose, pin, decided.Add(held), false},
+		{"for another input", row(confirmation.Denied), digest.Of(digest.Input, []byte("args ")), whose, pin, decided, false},
+		{"under another grant", row(confirmation.Denied), input, id.New[id.Grant](), pin, decided, false},
+		{"for another method", row(confirmation.Denied), input, whose, otherPin, decided, false},
+		{"open", row(confirmation.Open), input, whose, pin, decided, false},
+		{"approved", row(confirmation.Approved), input, whose, pin, decided, false},
+		{"used", row(confirmation.Used), input, whose, pin, decided, false},
+		{"no row", confirmation.Row{}, digest.Digest{}, id.Grant{}, grant.Pin{}, time.Time{}, false},
+	} {
+		if got := c.row.Refuses(c.input, c.grant, c.pin, c.now); got != c.want {
+			t.Errorf("%s: it refuses: %v", c.name, got)
+		}
+	}
+}
+
 // Every state and both decisions. Deciding the same way again moves nothing, so
 // it gives an approval no longer life (field faults, FF100).
 func TestDecide(t *testing.T) {

@@ -39,7 +39,7 @@ func (d verbs) confirm() *cobra.Command {
 
 func (d verbs) deny() *cobra.Command {
 	var app string
-	cmd := d.decide("deny", "refuse the call", adminwire.ConfirmDeny)
+	cmd := d.decide("deny", "refuse exactly this call for a day, also when it is asked again", adminwire.ConfirmDeny)
 	cmd.Use, cmd.Args = "deny [CONFIRMATION]", desk.Words(0, 1)
 	cmd.Example = "  steward confirm deny cnf_…\n  steward confirm deny --app assistant"
 	cmd.Flags().StringVar(&app, "app", "", "every call of this app that waits for your yes, by its name or id")

@@ -154,7 +154,7 @@ func Decided(w io.Writer, c adminwire.Confirmation) {
 	case confirmation.Approved:
 		fmt.Fprintf(w, "%s is approved: exactly this call of %s may happen once, until %s.\n", c.ID, paper.Line(c.Method), paper.Stamp(c.GoodUntil))
 	case confirmation.Denied:
-		fmt.Fprintf(w, "%s is denied: the call of %s stays refused.\n", c.ID, paper.Line(c.Method))
+		fmt.Fprintf(w, "%s is denied: exactly this call of %s stays refused, and is not asked again before %s.\n", c.ID, paper.Line(c.Method), paper.Stamp(c.RefusedTo))
 	default:
 		fmt.Fprintf(w, "%s is %s.\n", c.ID, c.State)
 	}
