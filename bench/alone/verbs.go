@@ -20,6 +20,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/contract"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/digest"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/sqldb"
@@ -140,15 +141,28 @@ func (v *Verbs) Builtin(ctx context.Context, kind load.Kind, callers, n int) (me
 	})
 }
 
-// Leave reserves n calls of echo and lets go of them, as a host does that dies.
+// Leave reserves n calls of echo and lets go of them, as a host does that dies. An
+// account has a bounded number of places at once, and a call gives its place up
+// when its time is over; so the calls have next to none, and come in parts.
 func (v *Verbs) Leave(ctx context.Context, callers, n int) error {
-	_, err := meter.Spread(callers, n, func(_, i int) error {
-		c := v.command(v.echo, fmt.Sprintf(`{"text":"%d"}`, i), "")
-		c.Ready = i%2 == 0 // the others are reserved only
-		_, err := v.store.Reserve(ctx, c)
-		return err
-	})
-	return err
+	part := bound.AccountAtOnce.Int() / 2
+	for done := 0; done < n; done += part {
+		_, err := meter.Spread(min(callers, part), min(part, n-done), func(_, i int) error {
+			c := v.command(v.echo, fmt.Sprintf(`{"text":"%d"}`, done+i), "")
+			c.Deadline, c.Ready = time.Millisecond, i%2 == 0 // the others are reserved only
+			_, err := v.store.Reserve(ctx, c)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		select {
+		case <-time.After(2 * bound.CallGrace.Duration()):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }
 
 // Verify checks the whole trail and returns the number of its rows.
