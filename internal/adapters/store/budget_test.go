@@ -84,6 +84,17 @@ func refused(t tester, err error, code fault.Code, scope string, after time.Dura
 	}
 }
 
+// crowded fails unless the error says that no place is free in the scope for a
+// time at most, and that it may be one soon.
+func (b *bounded) crowded(t tester, err error, scope string, most time.Duration) {
+	t.Helper()
+	wantFault(t, err, fault.RateLimited)
+	d := fault.From(err).Details
+	if at := b.clock.now().Add(most).UTC().Format("2006-01-02T15:04:05.000Z"); d["scope"] != scope || d["resets_at"] != at || d["retry_after_ms"] != min(most, time.Second).Milliseconds() {
+		t.Fatalf("refused with %v, want scope %s and %s", d, scope, at)
+	}
+}
+
 // A minute slides: what is over its bound has room again when the oldest call is
 // a minute old, to the millisecond, also in a process that began in between. What
 // is refused takes nothing.
@@ -120,14 +131,14 @@ func TestOnePlaceIsTheOwners(t *testing.T) {
 		b.clock.step(time.Second)
 	}
 	_, err := b.reserve(t, app)
-	refused(t, err, fault.RateLimited, "resource", 27500*time.Millisecond)
+	b.crowded(t, err, "resource", 27500*time.Millisecond)
 	hand, err := b.reserve(t, b.hand)
 	must(t, err)
 	_, err = b.reserve(t, b.hand)
-	refused(t, err, fault.RateLimited, "resource", 27500*time.Millisecond)
+	b.crowded(t, err, "resource", 27500*time.Millisecond)
 	b.end(t, b.hand, hand, answered)
 	_, err = b.reserve(t, app)
-	refused(t, err, fault.RateLimited, "resource", 27500*time.Millisecond)
+	b.crowded(t, err, "resource", 27500*time.Millisecond)
 	b.end(t, app, open[1], invocation.Event{Kind: invocation.TimedOut})
 	fourth, err := b.reserve(t, app)
 	must(t, err)
@@ -136,7 +147,7 @@ func TestOnePlaceIsTheOwners(t *testing.T) {
 	_, err = b.reserve(t, app)
 	must(t, err)
 	_, err = b.reserve(t, app)
-	refused(t, err, fault.RateLimited, "resource", time.Millisecond)
+	b.crowded(t, err, "resource", time.Millisecond)
 	b.clock.step(time.Millisecond) // the first one's place, which is still open
 	_, err = b.reserve(t, app)
 	must(t, err)
@@ -152,10 +163,16 @@ func TestEachAppHasItsShare(t *testing.T) {
 	refused(t, b.done(t, first, answered), fault.RateLimited, "share", time.Minute)
 	r, err := b.reserve(t, second)
 	must(t, err)
+	beyond, err := b.reserve(t, second) // what nobody else uses
+	must(t, err)
 	_, err = b.reserve(t, second)
-	refused(t, err, fault.RateLimited, "share", 30500*time.Millisecond)
+	b.crowded(t, err, "share", 30500*time.Millisecond)
+	last, err := b.reserve(t, b.apps[2]) // the place that waited for who has none
+	must(t, err)
+	b.end(t, b.apps[2], last, answered)
+	b.end(t, second, beyond, answered)
 	b.end(t, second, r, answered)
-	for range 19 {
+	for range 18 {
 		must(t, b.done(t, second, answered))
 	}
 	refused(t, b.done(t, second, answered), fault.RateLimited, "share", time.Minute)
@@ -280,12 +297,12 @@ func TestWhatOpenedBeforeTheRecoveryHoldsItsPlace(t *testing.T) {
 	must(t, err)
 	for range 2 {
 		_, err = b.reserve(t, b.apps[0])
-		refused(t, err, fault.RateLimited, "resource", 30500*time.Millisecond)
+		b.crowded(t, err, "resource", 30500*time.Millisecond)
 	}
 	_, err = b.Settle(t.Context(), b.apps[0], outcome(open[0], answered, true)) // late, and before the doubt
 	wantFault(t, err, fault.Conflict)
 	_, err = b.reserve(t, b.apps[0])
-	refused(t, err, fault.RateLimited, "resource", 30500*time.Millisecond)
+	b.crowded(t, err, "resource", 30500*time.Millisecond)
 	b.end(t, b.apps[0], open[0], answered)
 	_, err = b.reserve(t, b.apps[0])
 	must(t, err)

@@ -215,8 +215,11 @@ func (m *model) full(a *modelApp, g *modelGrant) fault.Code {
 	}
 	places := modelCeiling.AtOnce - 1 // one is the owner's
 	part := int64(max(apps, 1))
-	if over(modelCeiling.PerMinute, places, func(*modelRow) bool { return true }) ||
-		over(max(10, modelCeiling.PerMinute/part), max(1, places/part), func(r *modelRow) bool { return r.app == a }) ||
+	all, own := func(*modelRow) bool { return true }, func(r *modelRow) bool { return r.app == a }
+	_, taken := count(all)
+	_, mine := count(own)
+	if over(modelCeiling.PerMinute, places, all) || over(max(10, modelCeiling.PerMinute/part), 0, own) ||
+		mine >= max(1, places/part) && taken >= places-max(1, places/4) || // a quarter waits for who has less
 		over(g.limit.PerMinute, g.limit.AtOnce, func(r *modelRow) bool { return r.grant == g.id }) {
 		return fault.RateLimited
 	}

@@ -113,8 +113,8 @@ type Need struct {
 }
 
 // Needs derives the bounds of a call. Of the ceiling's places at once one is kept
-// for the owner's own hand, and each app has its part of the rest, so that none
-// of them can take it all: at least one at once and ten a minute.
+// for the owner's own hand, and each app has its part of the rest to count on, so
+// that none of them can take it all: at least one at once and ten a minute.
 func Needs(c Ceiling, l Limit, apps int64, owner bool) Need {
 	n := Need{
 		Account:  Ceiling{AtOnce: bound.AccountAtOnce.Max},
@@ -144,6 +144,13 @@ func share(bound, apps, least int64) int64 {
 	return min(bound, max(least, bound/apps))
 }
 
+// borrows reports whether an app may have more places than its share: what the
+// others leave, but for a quarter, and one at least, which waits for who has less.
+func borrows(places, used int64) bool { return used < places-max(1, places/4) }
+
+// soon is when a call that found no place is worth another try.
+const soon = time.Second
+
 // Metered reports whether a minute of the call has to be found again.
 func (n Need) Metered() bool { return n.Resource.PerMinute > 0 || n.Grant.PerMinute > 0 }
 
@@ -158,8 +165,9 @@ func Admit(n Need, u Usage, now time.Time) *fault.Fault {
 	}{
 		{"account", n.Account, u.Account}, {"resource", n.Resource, u.Resource}, {"share", n.Client, u.Client}, {"grant", n.Grant, u.Grant},
 	} {
-		if w.most.AtOnce > 0 && w.used.AtOnce >= w.most.AtOnce {
-			return limited(fault.RateLimited, "too many calls at once; try again when one has ended", w.scope, w.most.AtOnce, w.used.Free, now)
+		if w.most.AtOnce > 0 && w.used.AtOnce >= w.most.AtOnce && !(w.scope == "share" && borrows(n.Resource.AtOnce, u.Resource.AtOnce)) {
+			f := limited(fault.RateLimited, "too many calls at once; try again when one has ended", w.scope, w.most.AtOnce, w.used.Free, now)
+			return f.With("retry_after_ms", max(1, min(soon, w.used.Free.Sub(now)).Milliseconds())) // most calls end long before they must
 		}
 		if w.most.PerMinute > 0 && w.used.Minute >= w.most.PerMinute {
 			return limited(fault.RateLimited, "too many calls in a minute", w.scope, w.most.PerMinute, w.used.First.Add(time.Minute), now)
