@@ -1,6 +1,6 @@
 // Package mcpupstream is steward's own MCP client, for one upstream server that
-// the owner configured: here a local command that speaks over standard input and
-// output.
+// the owner configured: a local command that speaks over standard input and
+// output, or a remote one over HTTP.
 //
 // Promised: a Call sends at most one tools/call message, ever, and says what
 // became of it by one invocation.Event; nothing is repeated. Arguments, results

@@ -12,7 +12,7 @@ import (
 
 // conversation is one session with an upstream, from its first byte to its end,
 // whatever it travels on: the lines of a local process (session), or HTTP
-// (webSession). It is never repaired; what makes it unusable ends it.
+// (remote.Session). It is never repaired; what makes it unusable ends it.
 type conversation interface {
 	// Run owns the conversation's goroutines and returns when all of them and what
 	// it started have ended, which is after End.

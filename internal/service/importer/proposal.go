@@ -148,7 +148,7 @@ func readTool(raw []byte) (tool, *Reason) {
 	if err != nil {
 		return tool{}, &Reason{"", fault.From(err).Text}
 	}
-	for name := range members {
+	for _, name := range slices.Sorted(maps.Keys(members)) { // of several the same each time
 		if strings.HasPrefix(strings.ToLower(name), "x-mcp-") {
 			return tool{}, &Reason{"/" + name, "not importable: " + name}
 		}

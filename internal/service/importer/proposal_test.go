@@ -162,7 +162,8 @@ func TestAToolThatCannotBeImportedIsShownWithTheReason(t *testing.T) {
 		`{"name":"a","inputSchema":{"type":"object"},"description":"` + long + `"}`:                                             "/description",
 		`{"name":"a","inputSchema":{"type":"object","properties":{"p":{"$ref":"https://e.example/s"}},"required":["p"]}}`:       "$ref",
 		`{"name":"a","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}`:                                   "/execution/taskSupport",
-		`{"name":"a","inputSchema":[]}`:            "/inputSchema",
+		`{"name":"a","inputSchema":[]}`: "/inputSchema",
+		`{"name":"a","x-mcp-f":1,"x-mcp-b":1,"x-mcp-e":1,"X-MCP-a":1,"x-mcp-d":1,"x-mcp-c":1,"x-mcp-g":1,"x-mcp-h":1}`: "/X-MCP-a not importable: X-MCP-a",
 		`{"name":"a","inputSchema":{},"name":"b"}`: "",
 	}
 	for raw, want := range cases {

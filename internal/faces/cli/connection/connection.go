@@ -115,6 +115,8 @@ func readToken(path, app string) (secret.Secret, error) {
 		return none, trouble.New(trouble.Failed, err.Error(), connect)
 	case !private(info):
 		return none, trouble.New(trouble.Unsafe, "others can read or exchange the token at "+path, "chmod 600 "+paper.Word(path))
+	case info.Size() == 0: // as one that was killed before it had tokens has left it
+		return none, trouble.New(trouble.Unknown, "there is no token in "+path, connect)
 	case info.Size() > mostToken:
 		return none, trouble.New(trouble.Failed, path+" is too long for a file of tokens", connect)
 	}

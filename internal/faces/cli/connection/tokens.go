@@ -3,6 +3,7 @@ package connection
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,36 +49,45 @@ func (d verbs) ensureApp(ctx context.Context, c connecting, j *joined) error {
 }
 
 // keepTokens writes what mint makes into the file at path, for this user alone. Tokens
-// are told once, so that the file for them is made first. One that is there is kept
-// unless it is to be replaced; then it is replaced whole, and only by new tokens.
+// are told once, so that a file for them is made first, under another name; it
+// takes the place of one that is there whole, and only where that is empty or to be
+// replaced. Who is killed before leaves path as it was.
 func keepTokens(path string, replacing bool, mint func() (adminwire.AddedApp, error)) error {
-	file, err := openTokens(path, replacing)
+	file, err := openTokens(filepath.Dir(path))
 	if err != nil {
 		return trouble.New(trouble.Failed, err.Error(), "mend that, then connect again")
 	}
-	defer file.Close()
+	defer func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }() // it is at path by then
 	made, err := mint()
 	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
+		return err
 	}
 	_, err = file.WriteString(sheet.TokenFile(made.Tokens))
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil && file.Name() != path {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return trouble.TokensLost(errors.Join(err, os.Remove(file.Name())), made.ID)
+	if err := errors.Join(err, file.Sync(), settle(file.Name(), path, replacing)); err != nil {
+		return trouble.TokensLost(err, made.ID)
 	}
 	return nil
 }
 
-func openTokens(path string, replacing bool) (*os.File, error) {
-	dir := filepath.Dir(path)
+func openTokens(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
+	return os.CreateTemp(dir, ".tokens-*")
+}
+
+// settle gives a file its name, which nobody else may have taken meanwhile.
+func settle(fresh, path string, replacing bool) error {
 	if replacing {
-		return os.CreateTemp(dir, ".tokens-*")
+		return os.Rename(fresh, path)
 	}
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if info, err := os.Lstat(path); err == nil && info.Size() == 0 {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	if err := os.Link(fresh, path); err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return os.Rename(fresh, path) // not every disk has links
 }

@@ -1,7 +1,8 @@
 // Package doctor looks at what a host needs and finds what is wrong: its settings,
 // its folder and the files in it, its clock, disk and ports, its upstreams, and
-// what the running host itself complains of. Every finding has a command that
-// mends it (faces page, section 1).
+// what the running host itself complains of, its capsules, and whatever it may
+// reach that does not conform. What is not well has the command that mends it, or
+// says in words what only a person can do (faces page, section 1).
 //
 // It changes nothing, takes no lock and starts no upstream, so that it can run
 // beside a host and without one. It does not promise that what it finds well stays
@@ -39,7 +40,7 @@ type Finding struct {
 	Check string `json:"check"`
 	State State  `json:"state"`
 	What  string `json:"what"`
-	Fix   string `json:"fix,omitzero"` // a command, but where only a person can help
+	Fix   string `json:"fix,omitzero"` // a command, or words where only a person can help
 }
 
 // report is the machine form of the verb.
@@ -55,8 +56,8 @@ func New(d *desk.Desk) *cobra.Command {
 	var config bool
 	cmd := d.WithJSON(&cobra.Command{
 		Use: "doctor", Short: "look for what is wrong, and say what mends it", Args: desk.Words(0, 0),
-		Long: `Looks at the settings, the data folder and its files, the clock, the disk, the ports
-and the upstreams, and asks the running host, if there is one. It changes nothing.
+		Long: `Looks at the settings, the data folder and its files, the clock, the disk, the ports,
+the upstreams and the capsules, names every exception that does not conform, and asks the running host, if there is one. It changes nothing.
 The exit code is 3 if something is unsafe, 1 if something does not work, else 0.`,
 		Example: "  steward doctor\n  steward doctor --config",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -105,6 +106,9 @@ func (d verbs) examine(ctx context.Context) error {
 		e.doors(ctx, status.Listen)
 		if all, err := desk.Ask(ctx, d.Desk, adminwire.ResourcesList, adminwire.Empty{}); err == nil {
 			e.upstreams(all.Resources)
+		}
+		if all, err := desk.Ask(ctx, d.Desk, adminwire.CapsulesList, adminwire.Empty{}); err == nil {
+			e.capsules(all.Capsules)
 		}
 	case fault.Is(err, fault.Unavailable):
 		e.add(Finding{"host", Note, "no host is running here", "steward up"})

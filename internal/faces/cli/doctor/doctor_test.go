@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
 // What only a person can mend is found too.
@@ -46,6 +48,33 @@ func TestClockAndDisk(t *testing.T) {
 		if diff := cmp.Diff(c.want, states(c.free, c.err, c.written)); diff != "" {
 			t.Errorf("%+v: %s", c, diff)
 		}
+	}
+}
+
+// What does not conform is named, and a capsule that does not run is found (threats,
+// A39).
+func TestCapsulesAndExceptionsAreNamed(t *testing.T) {
+	const exempt = "http://10.0.0.1:80=10.0.0.1/32"
+	e := examination{home: "/d"}
+	e.host(adminwire.Status{Store: "ok", Data: "/d", Exceptions: []string{exempt}, Restored: time.Unix(0, 0)})
+	e.upstreams([]adminwire.Resource{{Label: "my server", Upstream: &adminwire.Upstream{Connection: "ready", Exception: exempt}}})
+	e.capsules([]adminwire.Capsule{{Name: "a", State: "ready"}, {Name: "b", State: "waiting", Reason: "exit code 1"},
+		{Name: "c", State: "changed", Reason: "another digest", Folder: "/f f"}, {Name: "d", State: "starting"}})
+	var got []Finding
+	for _, f := range e.findings {
+		if f.State != Well {
+			got = append(got, f)
+		}
+	}
+	want := []Finding{
+		{"host", Note, exempt + " may be reached, which is not public: not conforming", "steward doctor --config"},
+		{"host", Note, "the store was restored from a copy at 1970-01-01 00:00:00Z", "steward status"},
+		{"upstreams", Note, exempt + " may be reached, which is not public: not conforming", "steward resources show 'my server'"},
+		{"capsules", Bad, "b is waiting: exit code 1", "steward capsule logs b"},
+		{"capsules", Bad, "c is changed: another digest", "steward capsule install '/f f'"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

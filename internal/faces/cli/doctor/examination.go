@@ -119,8 +119,19 @@ func (e *examination) host(s adminwire.Status) {
 	for _, a := range s.Alarms {
 		e.add(Finding{"store", Bad, a.Text, a.Fix})
 	}
+	e.exceptions(s.Exceptions, "host", "steward doctor --config")
+	if !s.Restored.IsZero() {
+		e.add(Finding{"host", Note, "the store was restored from a copy at " + paper.Stamp(s.Restored), "steward status"})
+	}
 	if s.Data != e.home {
 		e.add(Finding{"host", Note, "the host that answers here has the folder " + s.Data, ""})
+	}
+}
+
+// exceptions names what a host or a connection may reach beside public addresses.
+func (e *examination) exceptions(list []string, check, fix string) {
+	for _, x := range list {
+		e.add(Finding{check, Note, x + " may be reached, which is not public: not conforming", fix})
 	}
 }
 
@@ -168,12 +179,34 @@ func (e *examination) upstreams(all []adminwire.Resource) {
 		default:
 			well++
 		}
+		if u != nil && u.Exception != "" {
+			e.exceptions([]string{u.Exception}, "upstreams", "steward resources show "+paper.Word(r.Label))
+		}
 		if n := r.Methods["needs_consent"]; n > 0 {
 			e.add(Finding{"upstreams", Note, fmt.Sprintf("%s of %s changed and are off", paper.Count(n, "method"), r.Label), "steward review " + paper.Word(r.Label)})
 		}
 	}
 	if well > 0 {
 		e.add(Finding{"upstreams", Well, paper.Count(well, "upstream") + " can be used", ""})
+	}
+}
+
+// capsules finds those that do not run.
+func (e *examination) capsules(all []adminwire.Capsule) {
+	well := 0
+	for _, c := range all {
+		switch c.State {
+		case "waiting", "changed":
+			e.add(Finding{"capsules", Bad, fmt.Sprintf("%s is %s: %s", c.Name, c.State, c.Reason), "steward capsule logs " + paper.Word(c.Name)})
+			if c.State == "changed" && c.Folder != "" {
+				e.findings[len(e.findings)-1].Fix = "steward capsule install " + paper.Word(c.Folder)
+			}
+		default:
+			well++
+		}
+	}
+	if well > 0 {
+		e.add(Finding{"capsules", Well, paper.Count(well, "capsule") + " can be used", ""})
 	}
 }
 

@@ -164,8 +164,11 @@ func (s Source) local() (clientconfig.Server, error) {
 		return clientconfig.Server{}, fault.From(err).With("fix", form)
 	}
 	one := clientconfig.Server{Name: s.Name, Command: parts[0], Args: parts[1:], Env: map[string]string{}}
-	for _, pair := range s.Env {
+	for n, pair := range s.Env {
 		name, value, ok := strings.Cut(pair, "=")
+		if !ok && clientconfig.LooksSecret("", name) {
+			return one, fault.Newf(fault.InvalidRequest, "--env number %d has no =, and is no name of a variable", n+1).With("fix", form)
+		}
 		if !ok {
 			value, ok = os.LookupEnv(name)
 		}
@@ -179,23 +182,44 @@ func (s Source) local() (clientconfig.Server, error) {
 
 func (s Source) remote() (clientconfig.Config, error) {
 	one := clientconfig.Server{Name: s.Name, URL: s.File, Headers: map[string]string{}}
-	for _, line := range s.Headers {
+	for n, line := range s.Headers {
 		name, value, ok := strings.Cut(line, ":")
-		if !ok {
-			return clientconfig.Config{}, fault.Newf(fault.InvalidRequest, "the header %s has no value", paper.Word(line)).
-				With("fix", "steward import "+paper.Word(s.File)+" --name NAME --header 'Authorization: Bearer ${TOKEN}'")
+		if !ok { // the whole line may be a secret
+			return clientconfig.Config{}, fault.Newf(fault.InvalidRequest, "--header number %d has no colon", n+1).
+				With("fix", "steward import "+paper.Word(told(s.File))+" --name NAME --header 'Authorization: Bearer ${TOKEN}'")
 		}
 		one.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
 	return clientconfig.Config{Servers: []clientconfig.Server{one}}, nil
 }
 
+// told is an address or a command line as it may be repeated: without a word that
+// looks like a secret.
+func told(line string) string {
+	one := clientconfig.Server{Name: "s"}
+	parts, err := words(line)
+	if err != nil {
+		return "…"
+	}
+	one.Args = parts
+	if len(one.Secrets()) == 0 {
+		return line
+	}
+	for i, arg := range one.Redacted().Args {
+		if arg != parts[i] {
+			parts[i] = "…"
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
 // Again is the command that imports the source. The values of variables, which
-// may be secrets, are left out.
+// may be secrets, and what looks like one elsewhere are left out.
 func (s Source) Again() string {
 	if s.File != "" {
 		command := "steward import " + paper.Word(s.File)
 		if s.Remote() {
+			command = "steward import " + paper.Word(told(s.File))
 			command += " --name " + paper.Word(s.Name)
 		}
 		for _, line := range s.Headers {
@@ -207,7 +231,7 @@ func (s Source) Again() string {
 		}
 		return command
 	}
-	command := "steward import --command " + paper.Word(s.Command) + " --name " + paper.Word(s.Name)
+	command := "steward import --command " + paper.Word(told(s.Command)) + " --name " + paper.Word(s.Name)
 	for _, pair := range s.Env {
 		name, _, _ := strings.Cut(pair, "=")
 		command += " --env " + paper.Word(name+"=…")

@@ -2,6 +2,7 @@ package mcpfile
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,9 +111,27 @@ func TestAgainTellsNoSecret(t *testing.T) {
 	for want, s := range map[string]Source{
 		"steward import 'my file.json'":                                          {File: "my file.json"},
 		"steward import --command 'npx -y x' --name x --env 'KEY=…' --env 'B=…'": {Command: "npx -y x", Name: "x", Env: []string{"KEY=s3cret", "B="}},
+		"steward import --command 'npx -y \"my server\"' --name x":               {Command: `npx -y "my server"`, Name: "x"},
+		"steward import --command 'npx -y x --token … --header …' --name x":      {Command: "npx -y x --token s3cret --header 'X-Key: s3cret'", Name: "x"},
+		"steward import '…' --name x --header 'X-Key: …'":                        {File: "https://a.example/mcp?api_key=s3cret", Name: "x", Headers: []string{"X-Key: s3cret"}},
+		"steward import https://a.example/mcp --name x":                          {File: "https://a.example/mcp", Name: "x"},
 	} {
 		if got := s.Again(); got != want {
 			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// What is wrong with a word that may be a secret is told without it.
+func TestAWordThatIsWrongIsNotRepeated(t *testing.T) {
+	for want, s := range map[string]Source{
+		"--header number 2 has no colon":    {File: "https://a.example/mcp?key=s3cret", Headers: []string{"A: b", "Authorization Bearer s3cret"}},
+		"--env number 1 has no =":           {Command: "x", Env: []string{"ghp_s3cret0123"}},
+		"the variable NO_SUCH has no value": {Command: "x", Env: []string{"NO_SUCH"}},
+	} {
+		_, err := s.Load(nil, nil)
+		if text := fmt.Sprint(err, fault.From(err).Details); !strings.Contains(text, want) || strings.Contains(text, "s3cret") {
+			t.Errorf("%s", text)
 		}
 	}
 }
