@@ -101,7 +101,7 @@ var proofs = []proven{
 	{"A35, A38", "no proxy, no cookie, no pool; nothing in an answer is followed", at(egressT, "TestOneSendIsOneRequest"), ""},
 	{"A27", "nothing sends a call again", at(remoteT, "TestUpstreamsOfAllKinds", egressT, "TestOneSendIsOneRequest", remotesT, "TestTheJournalSaysWhatIsKnown"), ""},
 	{"A37, A52, R10", "hostile upstreams over HTTP, both eras", at(remoteT, "TestUpstreamsOfAllKinds", remoteT, "TestReadingOverHTTP"), "time is asserted generously; the release size is not run"},
-	{"A54, FF93", "nothing of a consumer goes to an upstream", at(remoteT, "TestWhatGoesOut", remotesT, "TestAnAddressIsImportedAndCalled"), ""},
+	{"A54, FF93", "nothing of a consumer goes to an upstream", at(remoteT, "TestWhatGoesOut", remotesT, "TestAnAddressIsImportedAndCalled", doctorT, "TestCapsulesAndExceptionsAreNamed"), ""},
 	{"FF21", "a session that was lost", at(remoteT, "TestALostSessionIsOpenedAgain"), ""},
 	{"FF68, FF73", "many callers over HTTP", at(remoteT, "TestManyAtOnce"), ""},
 	{"A3", "an answer of another issuer has no code; steward as client", at(credentialT, "TestOnlyTheIssuersOwnAnswerHasACode"), "steward as server: see the authorization server's own row"},
@@ -144,6 +144,8 @@ const (
 	linearT       = "test/linear"
 	canaryT       = "test/canary"
 	clientconfigT = "internal/adapters/clientconfig"
+	mcpfileT      = "internal/faces/cli/mcpfile"
+	doctorT       = "internal/faces/cli/doctor"
 	metricsT      = "internal/faces/admin/metrics"
 	childT        = "internal/means/childprocess"
 	doorsT        = "test/doors"
