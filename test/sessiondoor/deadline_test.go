@@ -172,6 +172,20 @@ func TestDeadlinesAreExact(t *testing.T) {
 		{bound.InitializeTime, "who does not initialize is gone", func(s *stage) {
 			s.peers["a"] = s.r.dial()
 		}, func(s *stage) bool { return s.closed("a") }},
+		{bound.InitializeTime, "who sends half of it late is gone", func(s *stage) {
+			s.peers["a"] = s.r.dial()
+			s.later("a", bound.InitializeTime.Duration()-time.Second, 8<<10)
+		}, func(s *stage) bool { return s.closed("a") }},
+		{bound.RequestTime, "a few bytes of a record are not waited for", func(s *stage) {
+			s.dials("a")
+			s.peers["a"].send([]byte(`{"a"`))
+			synctest.Wait()
+		}, func(s *stage) bool { return s.closed("a") }},
+		{bound.RequestTime, "a record that trickles is not waited for", func(s *stage) {
+			s.dials("a")
+			s.peers["a"].send([]byte(`{"a":"` + strings.Repeat("x", 8<<10)))
+			s.later("a", 20*time.Second, 8<<10)
+		}, func(s *stage) bool { return s.closed("a") }},
 		{bound.RequestTime, "half a record is not waited for", func(s *stage) {
 			s.dials("a")
 			s.peers["a"].send([]byte(`{"a":"` + strings.Repeat("x", 8<<10)))
@@ -218,6 +232,14 @@ func TestDeadlinesAreExact(t *testing.T) {
 			})
 		}
 	}
+}
+
+// later sends so many bytes of no whole record after a time.
+func (s *stage) later(name string, after time.Duration, n int) {
+	go func() {
+		<-time.After(after)
+		s.peers[name].send([]byte(strings.Repeat("x", n)))
+	}()
 }
 
 func (s *stage) closed(name string) bool {

@@ -54,9 +54,7 @@ func (c *conn) serve() {
 // be told why.
 func (c *conn) read() bool {
 	r := newReader(c.net)
-	if err := c.net.SetReadDeadline(time.Now().Add(bound.InitializeTime.Duration())); err != nil {
-		return false
-	}
+	r.until = time.Now().Add(bound.InitializeTime.Duration())
 	for {
 		record, err := r.next()
 		if err != nil {
@@ -69,9 +67,7 @@ func (c *conn) read() bool {
 		}
 		c.take(parseEnvelope(record))
 		if c.initialized {
-			if err := c.net.SetReadDeadline(time.Time{}); err != nil {
-				return false
-			}
+			r.until = time.Time{}
 		}
 	}
 }

@@ -37,10 +37,10 @@ func parseEnvelope(record []byte) parsed {
 		return p
 	}
 	switch {
-	case r.ProtocolVersion != sessionwire.Version:
-		p.fault = fault.New(fault.UnsupportedVersion, "this is another version")
 	case r.Kind != sessionwire.KindRequest || p.RequestID == "" || !identifiers(r):
 		p.fault = misfit("a kind or an identifier of the envelope has another form")
+	case r.ProtocolVersion != sessionwire.Version:
+		p.fault = fault.New(fault.UnsupportedVersion, "this is another version")
 	}
 	if p.fault == nil || p.RequestID != "" && identifiers(r) {
 		r.RequestID = p.RequestID

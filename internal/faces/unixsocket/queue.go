@@ -18,8 +18,9 @@ type queue struct {
 	wake  chan struct{} // holds one
 	items []outgoing
 	bytes int
-	over  bool // nothing is taken any more
-	last  bool // the connection is closed once the rest is written
+	over  bool      // nothing is taken or written any more
+	last  bool      // nothing is taken any more, and the connection is closed once the rest is written
+	until time.Time // by when the rest must be out, where it is the last
 }
 
 // outgoing is one record with its LF.
@@ -36,7 +37,7 @@ func newQueue(conn net.Conn, sent func(string)) *queue {
 func (q *queue) put(o outgoing) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.over {
+	if q.over || q.last {
 		return
 	}
 	if bound.OutboundRecords.Check(len(q.items)+1) != nil || bound.OutboundBytes.Check(q.bytes+len(o.record)) != nil {
@@ -62,14 +63,16 @@ func (q *queue) signal() {
 	}
 }
 
-// close ends the queue; with flush, once what it holds is written.
+// close ends the queue; with flush, once what it holds is written, for which it has
+// bound.WriteTime together. It takes nothing more either way.
 func (q *queue) close(flush bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case q.over:
+	case flush && q.last:
 	case flush:
-		q.last = true
+		q.last, q.until = true, time.Now().Add(bound.WriteTime.Duration())
 		q.signal()
 	default:
 		q.end()
@@ -112,7 +115,7 @@ func (q *queue) take() (outgoing, bool) {
 
 // write sends one record, which counts against the bytes until it is out.
 func (q *queue) write(o outgoing) bool {
-	err := q.conn.SetWriteDeadline(time.Now().Add(bound.WriteTime.Duration()))
+	err := q.conn.SetWriteDeadline(q.deadline())
 	if err == nil {
 		_, err = q.conn.Write(o.record)
 	}
@@ -123,6 +126,16 @@ func (q *queue) write(o outgoing) bool {
 		q.sent(o.request)
 	}
 	return err == nil
+}
+
+// deadline is by when a record that is written now must be out.
+func (q *queue) deadline() time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.last {
+		return q.until
+	}
+	return time.Now().Add(bound.WriteTime.Duration())
 }
 
 func (q *queue) ended() bool {
