@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -271,5 +272,31 @@ func TestStoppingIsGivenUpInTime(t *testing.T) {
 		}
 		close(s.r.gate)
 		s.r.server.Close()
+	})
+}
+
+// A worker that returns while the end of its stopped turn is being recorded leaves
+// the record open until that is done, and the session taken until it is told.
+func TestAWorkerWaitsForTheEndOfItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.ready("a")
+		s.r.gate, s.r.log.late = make(chan struct{}), make(chan struct{})
+		s.answer("a", `turn.start S C O=t {"prompt":"deaf"}`)
+		s.answer("a", `turn.cancel S C O=x {"turn_id":"<turn.1>"}`)
+		<-time.After(bound.TurnStop.Duration())
+		synctest.Wait()
+		close(s.r.gate)
+		s.r.gate = nil
+		synctest.Wait()
+		if got := s.answer("a", `turn.start S C O=u {"prompt":"say x"}`); got != "conflict" {
+			t.Errorf("another turn: %s", got)
+		}
+		close(s.r.log.late)
+		synctest.Wait()
+		if got := s.answer("a", `operation.lookup {"operation_id":"t"}`); !strings.Contains(got, `"code":"cancelled"`) {
+			t.Errorf("it ended as %s", got)
+		}
+		s.end()
 	})
 }

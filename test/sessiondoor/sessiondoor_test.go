@@ -142,7 +142,8 @@ type memory struct {
 	broken  transcript.Kind // a record of this kind cannot be written
 	slow    chan struct{}   // an open waits for it, if it is there
 	hang    chan struct{}   // a result waits for it, if it is there
-	hold    chan struct{}   // a list waits for it, if it is there
+	hold    chan struct{}   // what reads or makes sessions waits for it, if it is there
+	late    chan struct{}   // a turn's end waits for it, if it is there
 	busy    bool            // another process has every lease
 	odd     error           // what opening says
 }
@@ -152,9 +153,13 @@ type stream struct {
 	records []transcript.Record
 	title   string
 	broken  bool
+	closed  bool
 }
 
 func (m *memory) Create(_ context.Context, session, title string) error {
+	if m.hold != nil {
+		<-m.hold
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.broken == transcript.SessionTitle {
@@ -187,6 +192,9 @@ func (m *memory) List(_ context.Context, after string, limit int) ([]sessions.Li
 }
 
 func (m *memory) Read(_ context.Context, session string, after int64, limit int) ([]transcript.Record, error) {
+	if m.hold != nil {
+		<-m.hold
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := m.streams[session].records
@@ -207,6 +215,7 @@ func (m *memory) Open(_ context.Context, session string) (sessions.Stream, []tra
 		return nil, nil, fault.New(fault.SessionBusy, "another process writes")
 	}
 	s := m.streams[session]
+	s.closed = false
 	return s, slices.Clone(s.records), nil
 }
 
@@ -214,8 +223,14 @@ func (s *stream) Append(_ context.Context, turn string, kind transcript.Kind, da
 	if kind == transcript.ToolResult && s.m.hang != nil {
 		<-s.m.hang
 	}
+	if kind == transcript.TurnStatus && s.m.late != nil {
+		<-s.m.late
+	}
 	s.m.mu.Lock()
 	defer s.m.mu.Unlock()
+	if s.closed {
+		return fault.New(fault.PersistenceFailed, "the stream is closed")
+	}
 	if s.broken = s.broken || s.m.broken == kind; s.broken {
 		return fault.New(fault.PersistenceFailed, "the disk is full")
 	}
@@ -228,7 +243,12 @@ func (s *stream) add(turn string, kind transcript.Kind, data any) error {
 	return err
 }
 
-func (s *stream) Close() error { return nil }
+func (s *stream) Close() error {
+	s.m.mu.Lock()
+	defer s.m.mu.Unlock()
+	s.closed = true
+	return nil
+}
 
 // peer is one client of the daemon.
 type peer struct {

@@ -27,12 +27,13 @@ type work struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 
-	until    time.Time // the preparation's deadline
-	admitted bool      // authority was checked for the last time
-	ending   bool      // its end is decided
-	stopped  string    // why it was told to stop: a terminal code
-	fatal    string    // a terminal code that its work cannot change
-	grace    time.Time // when a stopped turn ends without its worker
+	until    time.Time     // the preparation's deadline
+	admitted bool          // authority was checked for the last time
+	ending   bool          // its end is decided
+	stopped  string        // why it was told to stop: a terminal code
+	fatal    string        // a terminal code that its work cannot change
+	grace    time.Time     // when a stopped turn ends without its worker
+	told     chan struct{} // closed once it has ended so; nil until its grace is over
 }
 
 // preparing reports whether the turn can still be discarded.
@@ -97,9 +98,13 @@ func (w *work) expire(s *Service, now time.Time) {
 	}
 	if !w.grace.IsZero() && !w.ending && !now.Before(w.grace) {
 		final := s.conclude(w, turn.Outcome{})
+		w.told = make(chan struct{})
 		s.inbox.Spawn(func() func(time.Time) {
 			err := w.recordEnd(s.base, final)
-			return func(now time.Time) { s.ended(w, final, err, now) }
+			return func(now time.Time) {
+				s.ended(w, final, err, now)
+				close(w.told)
+			}
 		})
 	}
 }
@@ -163,8 +168,14 @@ func (s *Service) perform(w *work, plan turn.Plan) func(now time.Time) {
 		}
 	})
 	var err error
-	if mine {
+	switch {
+	case mine:
 		err = w.recordEnd(s.base, final)
+	case w.told != nil: // its end is being recorded in the stream that is closed below
+		select {
+		case <-w.told:
+		case <-s.inbox.Done():
+		}
 	}
 	_ = w.stream.Close() // every record of it is durable already
 	return func(now time.Time) {
