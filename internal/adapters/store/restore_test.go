@@ -260,3 +260,19 @@ func TestABackupIsRestoredElsewhere(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The hash of the trail's last row is that of the present node's, so that who
+// notes it down can see whether rows are missing later.
+func TestTheEndOfTheTrailMovesAfterARestore(t *testing.T) {
+	n := newNotes(t)
+	from := n.backup(t, false)
+	n.restore(t, from)
+	before, err := n.Verify(t.Context(), nil)
+	must(t, err)
+	n.app2(t)
+	after, err := n.Verify(t.Context(), nil)
+	must(t, err)
+	if before.Last == after.Last || after.Rows <= before.Rows {
+		t.Errorf("%d rows to %s, then %d to %s", before.Rows, before.Last, after.Rows, after.Last)
+	}
+}

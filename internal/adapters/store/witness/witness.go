@@ -146,7 +146,7 @@ func (w *walk) trail(tx *sqldb.Tx) error {
 	for i := 0; err == nil && i < len(chains) && w.found.Break == nil; i++ {
 		err = w.chain(tx, chains[i])
 	}
-	w.found.Rows, w.found.Last = w.checker.Rows(), w.checker.Last().Hash
+	w.found.Rows = w.checker.Rows()
 	if err == nil && w.found.Break == nil {
 		w.found.Break = w.end()
 	}
@@ -193,6 +193,9 @@ func (w *walk) chain(tx *sqldb.Tx, chain int64) error {
 func (w *walk) entry(tx *sqldb.Tx, e audit.Entry, number int64) error {
 	if w.found.Break = w.checker.Next(e); w.found.Break != nil {
 		return nil
+	}
+	if e.Node == w.head.Node { // chains of other nodes, which a restore leaves, grow no more
+		w.found.Last = e.Hash
 	}
 	if e.Hash == w.head.Hash {
 		w.seen = true
