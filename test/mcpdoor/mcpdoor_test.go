@@ -279,8 +279,18 @@ func TestAConfirmationIsAskedFor(t *testing.T) {
 		if got := a.call(revision, session, tool, args, ""); got.Result.IsError || len(u.seen()) != before+1 {
 			t.Errorf("confirmed: %s", got.Raw)
 		}
-		if got := a.call(revision, session, tool, args, ""); !got.Result.IsError || len(u.seen()) != before+1 {
-			t.Errorf("a second time: %s", got.Raw)
+		again := a.call(revision, session, tool, args, "")
+		if !again.Result.IsError || len(u.seen()) != before+1 {
+			t.Fatalf("a second time: %s", again.Raw)
+		}
+		which, _ = again.Result.Meta.Error.Details["confirmation"].(string)
+		confirmation, err = id.Parse[id.Confirmation](which)
+		r.must(err)
+		_, err = r.store.DecideConfirmation(t.Context(), r.owner, confirmation, false)
+		r.must(err)
+		no := a.call(revision, session, tool, args, "")
+		if text := no.Result.Content[0].Text; !no.Result.IsError || !strings.Contains(text, "said no") || strings.Contains(text, "Ask the owner") || len(u.seen()) != before+1 {
+			t.Errorf("after a no: %s", no.Raw)
 		}
 	}
 }

@@ -53,6 +53,9 @@ func words(a invocation.Answer) string {
 		return "It is not known whether this call happened: it may have. Do not repeat it, not with other words either. " +
 			"Ask the owner to find out; the owner sees it in steward's journal as " + a.Tx.String() + "."
 	case fault.ConfirmationRequired:
+		if f.Details["refused_until"] != nil {
+			return "Nothing was sent: " + f.Text + ". Do not make it again."
+		}
 		return "The owner must confirm this call; nothing was sent. Ask the owner" + fix(f, " to run: ") +
 			". Then make the same call again, with the same arguments."
 	case fault.Conflict:
