@@ -118,7 +118,7 @@ var excused = map[string]string{
 var jsonV1 = map[string]string{
 	"internal/faces/mcp": "the MCP SDK takes json.RawMessage",
 	"examples":           "an app that is not ours uses what it likes",
-	"executor":           "an app's own package stands on the standard library",
+	"executor":           "an app's own package stands on the standard library's JSON",
 }
 
 // home says which folders may use a module of others. Tests, kits, suites and
@@ -136,7 +136,7 @@ var homes = []home{
 	{"github.com/pelletier/go-toml/v2", []string{"internal/faces/cli/settings", "internal/adapters/clientconfig", "internal/adapters/capsulehost"}, "the configuration of steward, that of Codex, and manifests of capsules"},
 	{"github.com/prometheus/client_golang", []string{"internal/faces/admin", "cmd"}, "metrics"},
 	{"code.dny.dev/ssrf", []string{"internal/means/egress"}, "the registries of special addresses, behind egress"},
-	{"golang.org/x/sys", []string{"internal/means", "internal/adapters", "internal/faces", "cmd"}, "system calls"},
+	{"golang.org/x/sys", []string{"internal/means", "internal/adapters", "internal/faces", "cmd", "executor"}, "system calls"},
 	{"golang.org/x/time", []string{"internal/service", "internal/faces"}, "bursts in memory"},
 	{"github.com/nats-io/nats-server/v2", []string{"internal/adapters/natsbus"}, "the embedded server of the bus"},
 	{"github.com/nats-io/nats.go", []string{"internal/adapters/natsbus"}, "its client"},

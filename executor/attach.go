@@ -4,39 +4,42 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/stewardhost/steward/protocol/sessionwire"
 )
 
 // attach makes this connection the executor's, under the proof that Memory has or
-// a new one, and settles what Memory knows.
+// a new one, and settles what Memory knows. Telling comes before a new proof: the
+// time of open calls runs.
 func (c *Client) attach(ctx context.Context) error {
-	m := c.options.Memory
-	m.mu.Lock()
-	known := m.state
-	m.mu.Unlock()
+	known, err := c.options.Memory.enter(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer c.options.Memory.leave()
 	if known.Executor == "" || known.Instance != c.wire.instance {
 		return c.create(ctx)
 	}
 	resumed, proof, err := c.resume(ctx, known)
-	var refused *Error
-	if errors.As(err, &refused) {
-		return c.create(ctx) // the daemon does not know it any more
+	if gone(err) {
+		return c.create(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	if err := m.update(func(s *state) { s.Proof, s.Candidate = proof, "" }); err != nil {
-		return err
-	}
 	c.settled(sessionwire.ExecutorAt{ExecutorID: resumed.ExecutorID, ExecutorGeneration: resumed.ExecutorGeneration})
-	if err := c.rotate(ctx); err != nil {
+	if err := c.settle(ctx, known.Calls, resumed.PendingCalls); err != nil {
 		return err
 	}
-	return c.settle(ctx, resumed.PendingCalls)
+	return c.rotate(ctx, proof)
+}
+
+// gone is the one answer to resume that is final: the daemon knows no executor of
+// this proof. Every other one leaves the proof and the outcomes their worth.
+func gone(err error) bool {
+	var refused *Error
+	return errors.As(err, &refused) && refused.Method == sessionwire.ExecutorResume && refused.Code == "stale_connection"
 }
 
 // resume tries the proof that a rotation left, if there is one, and then the one
@@ -49,8 +52,7 @@ func (c *Client) resume(ctx context.Context, known state) (sessionwire.ExecutorR
 			continue
 		}
 		err = c.Call(ctx, sessionwire.ExecutorResume, "", nil, NewOperation(), sessionwire.ExecutorProof{ExecutorID: known.Executor, ResumeSecret: proof}, &a)
-		var refused *Error
-		if !errors.As(err, &refused) {
+		if !gone(err) {
 			return a, proof, err
 		}
 	}
@@ -79,15 +81,11 @@ func (c *Client) create(ctx context.Context) error {
 	return nil
 }
 
-// settled makes the client the one through which outcomes are told.
+// settled says under which generation outcomes are told.
 func (c *Client) settled(at sessionwire.ExecutorAt) {
 	c.mu.Lock()
 	c.executor = at
 	c.mu.Unlock()
-	m := c.options.Memory
-	m.mu.Lock()
-	m.client = c
-	m.mu.Unlock()
 }
 
 // attached is the executor under its current generation.
@@ -97,19 +95,20 @@ func (c *Client) attached() sessionwire.ExecutorAt {
 	return c.executor
 }
 
-// rotate takes a new proof. Both are remembered until the daemon has confirmed, so
-// that no lost reply locks the application out.
-func (c *Client) rotate(ctx context.Context) error {
+// rotate takes a new proof in the place of the one that was resumed with. Both are
+// remembered until the daemon has confirmed, so that no lost reply locks the
+// application out.
+func (c *Client) rotate(ctx context.Context, proof string) error {
 	at, m := c.attached(), c.options.Memory
 	var a sessionwire.ExecutorRotationAnswer
 	if err := c.Call(ctx, sessionwire.ExecutorRotate, "", nil, NewOperation(), at, &a); err != nil {
 		return err
 	}
-	if err := m.update(func(s *state) { s.Candidate = a.ResumeSecret }); err != nil {
+	if err := m.update(func(s *state) { s.Proof, s.Candidate = proof, a.ResumeSecret }); err != nil {
 		return err
 	}
-	proof := sessionwire.ExecutorProofAt{ExecutorID: at.ExecutorID, ExecutorGeneration: at.ExecutorGeneration, ResumeSecret: a.ResumeSecret}
-	if err := c.Call(ctx, sessionwire.ExecutorRotated, "", nil, NewOperation(), proof, nil); err != nil {
+	both := sessionwire.ExecutorProofAt{ExecutorID: at.ExecutorID, ExecutorGeneration: at.ExecutorGeneration, ResumeSecret: a.ResumeSecret}
+	if err := c.Call(ctx, sessionwire.ExecutorRotated, "", nil, NewOperation(), both, nil); err != nil {
 		return err
 	}
 	return m.update(func(s *state) { s.Proof, s.Candidate = a.ResumeSecret, "" })
@@ -121,8 +120,10 @@ const (
 )
 
 // settle tells the outcome of each call that the daemon still waits for. What is
-// running here is left to its handler; nothing runs again.
-func (c *Client) settle(ctx context.Context, open []sessionwire.PendingCall) error {
+// running here is left to its handler; nothing runs again. Known are the calls from
+// before the resume: of a later one the daemon's answer says nothing, so that only
+// its own outcome may end it.
+func (c *Client) settle(ctx context.Context, known map[string]remembered, open []sessionwire.PendingCall) error {
 	m := c.options.Memory
 	wanted := map[string]bool{}
 	for _, p := range open {
@@ -130,32 +131,44 @@ func (c *Client) settle(ctx context.Context, open []sessionwire.PendingCall) err
 		if p.Status != "pending" {
 			continue // it will be sent
 		}
-		m.mu.Lock()
-		r, known := m.state.Calls[p.CallID]
-		_, runs := m.running[p.CallID]
-		m.mu.Unlock()
-		if runs {
+		r, tells := m.outcome(p)
+		if !tells {
 			continue
 		}
-		if !known {
-			r = remembered{Session: p.SessionID, Result: sessionwire.ResultPayload{
-				TurnID: p.TurnID, CallID: p.CallID, ResourceID: p.ResourceID, RevisionID: p.RevisionID, RevisionSHA256: p.RevisionSHA256,
-				Outcome: failure("execution_failed", notHeard),
-			}}
-		} else if !r.Done {
-			r.Result.Outcome = failure("execution_failed", cutOff)
-		}
-		if err := c.tell(ctx, r); err != nil {
+		err := c.tell(ctx, r)
+		var refused *Error
+		if errors.As(err, &refused) && refused.Method == sessionwire.ToolResult && refused.Code != "stale_connection" {
+			m.start(func() { c.insist(r) }) // one outcome does not keep the connection from the others
+		} else if err != nil {
 			return err
 		}
 	}
-	return m.update(func(s *state) { // what the daemon does not wait for is reconciled
-		for id := range s.Calls {
+	_ = m.update(func(s *state) { // what the daemon does not wait for is reconciled; if it stays, the next connection sees that again
+		for id := range known {
 			if _, runs := m.running[id]; !wanted[id] && !runs {
 				delete(s.Calls, id)
 			}
 		}
 	})
+	return nil
+}
+
+// outcome is what there is to tell of a call that the daemon has sent and waits
+// for; nothing while its handler runs.
+func (m *Memory) outcome(p sessionwire.PendingCall) (r remembered, tells bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.state.Calls[p.CallID]
+	_, runs := m.running[p.CallID]
+	if !known {
+		r = remembered{Session: p.SessionID, Result: sessionwire.ResultPayload{
+			TurnID: p.TurnID, CallID: p.CallID, ResourceID: p.ResourceID, RevisionID: p.RevisionID, RevisionSHA256: p.RevisionSHA256,
+			Outcome: failure("execution_failed", notHeard),
+		}}
+	} else if !r.Done {
+		r.Result.Outcome = failure("execution_failed", cutOff)
+	}
+	return r, !runs
 }
 
 // event takes what the daemon sends unasked.
@@ -193,13 +206,13 @@ func (m *Memory) take(c *Client, session string, p sessionwire.CallPayload) {
 	r := remembered{Session: session, Result: sessionwire.ResultPayload{
 		TurnID: p.TurnID, CallID: p.CallID, ResourceID: p.ResourceID, RevisionID: p.RevisionID, RevisionSHA256: p.RevisionSHA256,
 	}}
-	err := m.change(func(s *state) { s.Calls[p.CallID] = r })
+	err := m.keep(r)
 	ctx, stop := context.WithTimeout(context.Background(), time.Duration(p.TimeoutMS)*time.Millisecond)
 	m.running[p.CallID] = stop
 	handler := c.options.Tools[p.Name]
 	if err != nil {
 		handler = func(context.Context, Call) (any, error) {
-			return nil, errors.New("the application could not remember the call")
+			return nil, errors.New("the application could not remember the call; it was not executed")
 		}
 	}
 	call := Call{SessionID: session, TurnID: p.TurnID, CallID: p.CallID, Name: p.Name, Arguments: json.RawMessage(p.Arguments), Timeout: time.Duration(p.TimeoutMS) * time.Millisecond}
@@ -220,73 +233,51 @@ func (m *Memory) cancel(call string) {
 }
 
 // finish remembers an outcome and tells it, if there is a connection. If it cannot
-// be remembered it is told all the same: it is what happened.
+// be made durable it is told all the same: it is what happened.
 func (m *Memory) finish(r remembered) {
 	m.mu.Lock()
 	delete(m.running, r.Result.CallID)
-	_ = m.change(func(s *state) { s.Calls[r.Result.CallID] = r })
+	_ = m.keep(r)
 	c := m.client
 	m.mu.Unlock()
 	if c != nil {
 		<-c.attaching
-		_ = c.tell(context.Background(), r) // else the next connection tells it
+		c.insist(r)
+	}
+}
+
+// insist tells an outcome, again and again while the daemon cannot take it now. If
+// the connection or the memory ends first, the next connection tells it.
+func (c *Client) insist(r remembered) {
+	for pause := firstPause; passing(c.tell(context.Background(), r)); pause = min(2*pause, longestWait) {
+		select {
+		case <-c.Done():
+			return
+		case <-c.options.Memory.ended:
+			return
+		case <-time.After(pause):
+		}
 	}
 }
 
 // tell submits an outcome under the current generation and forgets the call once
-// the daemon has it or does not want it.
+// the daemon has it or does not want it. One that could not be forgotten is told
+// again some day, which settles nothing twice.
 func (c *Client) tell(ctx context.Context, r remembered) error {
 	at := c.attached()
 	r.Result.ExecutorID, r.Result.ExecutorGeneration = at.ExecutorID, at.ExecutorGeneration
 	err := c.submit(ctx, r)
 	if IsCode(err, "invalid_payload") { // the daemon keeps the call open for an outcome that fits
-		r.Result.Outcome = failure("execution_failed", "the call ran, but its result does not fit the tool's output schema")
+		r.Result.Outcome = failure("execution_failed", misfit)
 		err = c.submit(ctx, r)
 	}
 	if err != nil && !IsCode(err, "unknown_turn") {
 		return err
 	}
-	return c.options.Memory.update(func(s *state) { delete(s.Calls, r.Result.CallID) })
+	_ = c.options.Memory.update(func(s *state) { delete(s.Calls, r.Result.CallID) })
+	return nil
 }
 
 func (c *Client) submit(ctx context.Context, r remembered) error {
 	return c.Call(ctx, sessionwire.ToolResult, r.Session, nil, NewOperation(), r.Result, nil)
-}
-
-const errorRoom = 512 // bytes of an error's text (guide, Callback bounds)
-
-func failure(code, text string) sessionwire.ResultOutcome {
-	text = strings.ToValidUTF8(text, "?")
-	for len(text) > errorRoom {
-		cut := errorRoom
-		for cut > 0 && text[cut]&0xC0 == 0x80 {
-			cut--
-		}
-		text = text[:cut]
-	}
-	return sessionwire.ResultOutcome{Status: "error", Code: &code, Message: &text}
-}
-
-// outcomeOf runs a handler. One that panics has failed; the application goes on.
-func outcomeOf(ctx context.Context, h Handler, call Call) (out sessionwire.ResultOutcome) {
-	if h == nil {
-		return failure("execution_failed", "the application has no handler of this name")
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			out = failure("execution_failed", "the application's handler panicked; the call may have happened")
-		}
-	}()
-	value, err := h(ctx, call)
-	if errors.Is(err, ErrDenied) {
-		return failure("permission_denied", err.Error())
-	}
-	if err != nil {
-		return failure("execution_failed", err.Error())
-	}
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return failure("execution_failed", fmt.Sprintf("the call ran, but its result is no JSON: %v", err))
-	}
-	return sessionwire.ResultOutcome{Status: "success", Value: raw}
 }

@@ -2,7 +2,7 @@
 // applications: connect to its Unix socket, control a session, lend it tools and
 // skills, and execute what the session's agent asks for.
 //
-//	memory, err := executor.InFile("my-app-executor.json")
+//	memory, err := executor.InFile(filepath.Join(private, "executor.json"))
 //	...
 //	client, err := executor.Open(ctx, executor.Options{
 //		Socket: socket, Name: "my-app", Version: "1.0", Memory: memory,
@@ -81,6 +81,16 @@ func IsCode(err error, code string) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
+// passing are the answers that another time may not give.
+func passing(err error) bool {
+	for _, code := range []string{"limit_exceeded", "configuration_busy", "persistence_failed", "internal_error", "shutting_down"} {
+		if IsCode(err, code) {
+			return true
+		}
+	}
+	return false
+}
+
 // Client is one connection to the daemon.
 type Client struct {
 	options      Options
@@ -95,7 +105,8 @@ type Client struct {
 }
 
 // Open connects, and attaches the executor that Memory knows, or a new one. What
-// Memory knows of open calls is settled before Open returns.
+// Memory knows of open calls is settled before Open returns. A client that the
+// Memory had before is closed.
 func Open(ctx context.Context, o Options) (*Client, error) {
 	dial := o.Dial
 	if dial == nil {
@@ -108,8 +119,8 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	c := &Client{options: o, events: make(chan sessionwire.Event, eventRoom), attaching: make(chan struct{})}
 	c.wire = newWire(conn, c.event, func() { close(c.events) })
 	if err := c.begin(ctx); err != nil {
-		close(c.attaching)
 		c.Close()
+		close(c.attaching)
 		return nil, err
 	}
 	close(c.attaching)
@@ -168,7 +179,8 @@ const (
 
 // Keep opens a client and calls with for it, again and again while the connection
 // gets lost, until ctx ends or with returns nil. An error of with that is no lost
-// connection ends Keep too.
+// connection ends Keep too, and so does a daemon that refuses Open for good: not
+// one that is full, is stopping, or has given the executor to a later connection.
 func Keep(ctx context.Context, o Options, with func(context.Context, *Client) error) error {
 	pause := firstPause
 	for {
@@ -181,18 +193,22 @@ func Keep(ctx context.Context, o Options, with func(context.Context, *Client) er
 			if err == nil || !lost {
 				return err
 			}
-		}
-		var refused *Error
-		if ctx.Err() != nil || errors.As(err, &refused) {
-			return errors.Join(ctx.Err(), err)
+		} else if refused(err) {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return errors.Join(ctx.Err(), err)
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, longestWait)
 	}
+}
+
+// refused reports whether Open can never succeed.
+func refused(err error) bool {
+	var e *Error
+	return errors.Is(err, errShut) || errors.As(err, &e) && !passing(err) && e.Code != "stale_connection"
 }
 
 func (c *Client) lost() bool {

@@ -1,7 +1,29 @@
 package executor
 
-import "net"
+import (
+	"errors"
+	"net"
+	"os"
 
-// checkPeer adds nothing here: the standard library cannot ask for the peer, and
-// the folder and the socket are this user's.
-func checkPeer(*net.UnixConn) error { return nil }
+	"golang.org/x/sys/unix"
+)
+
+// checkPeer asks the kernel who listens.
+func checkPeer(conn *net.UnixConn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var cred *unix.Xucred
+	var asked error
+	err = raw.Control(func(fd uintptr) {
+		cred, asked = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
+	})
+	if err := errors.Join(err, asked); err != nil {
+		return err
+	}
+	if int(cred.Uid) != os.Geteuid() {
+		return errOthers
+	}
+	return nil
+}

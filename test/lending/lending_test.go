@@ -24,7 +24,7 @@ import (
 
 // The environment of a process that is an application of its own.
 const (
-	appRole   = "STEWARD_TEST_APP" // when it dies: early, late, or never
+	appRole   = "STEWARD_TEST_APP" // what it does, and the point at which it dies
 	appFolder = "STEWARD_TEST_APP_FOLDER"
 )
 
@@ -47,13 +47,19 @@ say Acting.
 call act {"what":"x"}
 then
 say The application says {result}.
+on twice
+call act {"what":"x"}
+then
+call act {"what":"y"}
+then
+say The application says {result}.
 on *
 say hello
 `
 
 // contract is what the tool act promises.
 const contract = `{"input_schema":{"type":"object","properties":{"what":{"type":"string","maxLength":64}},"required":["what"],"additionalProperties":false},` +
-	`"output_schema":{"type":"object","properties":{"done":{"type":"string","maxLength":64}},"required":["done"],"additionalProperties":false},"timeout_ms":20000}`
+	`"output_schema":{"type":"object","properties":{"done":{"type":"string","maxLength":4096}},"required":["done"],"additionalProperties":false},"timeout_ms":20000}`
 
 // short is a folder whose name leaves room for that of a socket.
 func short(t testing.TB) string {
@@ -208,6 +214,21 @@ func TestAnApplicationLendsATool(t *testing.T) {
 		"a panic":        {func(context.Context, executor.Call) (any, error) { panic("bad") }, "panicked"},
 		"a wrong result": {func(context.Context, executor.Call) (any, error) { return map[string]int{"done": 1}, nil }, "does not fit"},
 		"no JSON":        {func(context.Context, executor.Call) (any, error) { return func() {}, nil }, "no JSON"},
+		"nothing":        {func(context.Context, executor.Call) (any, error) { return nil, nil }, "does not fit"},
+		"over a value":   {func(context.Context, executor.Call) (any, error) { return long(17 << 10), nil }, "too large"},
+		"over a payload": {func(context.Context, executor.Call) (any, error) { return long(40 << 10), nil }, "too large"},
+		"over a record":  {func(context.Context, executor.Call) (any, error) { return long(90 << 10), nil }, "too large"},
+		"a name twice": {func(context.Context, executor.Call) (any, error) {
+			return json.RawMessage(`{"done":"a","done":"b"}`), nil
+		}, "does not fit"},
+		"deeper than a record": {func(context.Context, executor.Call) (any, error) {
+			return json.RawMessage(`{"done":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`), nil
+		}, "does not fit"},
+		"half a character":  {func(context.Context, executor.Call) (any, error) { return json.RawMessage(`{"done":"\ud800"}`), nil }, "\ufffd"},
+		"a NUL in an error": {func(context.Context, executor.Call) (any, error) { return nil, errors.New("no\x00luck") }, "no?luck"},
+		"what HTML escapes": {func(context.Context, executor.Call) (any, error) {
+			return map[string]string{"done": strings.Repeat("<", 4000)}, nil
+		}, strings.Repeat("<", 4000)},
 	} {
 		c, err := executor.Open(ctx, executor.Options{Socket: d.socket, Name: "test", Version: "1", Memory: memory, Tools: map[string]executor.Handler{"act": row.act}})
 		must(t, err)
@@ -218,7 +239,7 @@ func TestAnApplicationLendsATool(t *testing.T) {
 		end, err := terminal(ctx, c, a.TurnID)
 		must(t, err)
 		if end.Status != "completed" || !strings.HasPrefix(end.AssistantText, "Acting.The application says ") || !strings.Contains(end.AssistantText, row.want) {
-			t.Errorf("%s: the turn ended with %+v", name, end)
+			t.Errorf("%s: the turn ended as %s: %s", name, end.Status, end.AssistantText)
 		}
 		c.Close()
 	}
@@ -226,6 +247,8 @@ func TestAnApplicationLendsATool(t *testing.T) {
 		t.Errorf("effects: %v", did.all(t))
 	}
 }
+
+func long(n int) map[string]string { return map[string]string{"done": strings.Repeat("x", n)} }
 
 // A connection that is lost while the handler runs loses nothing: the handler goes
 // on, and the next connection tells what it did.
@@ -283,101 +306,6 @@ func TestALostConnectionRunsNothingAgain(t *testing.T) {
 	must(t, err)
 	if opened != 2 || len(did.all(t)) != 1 {
 		t.Errorf("%d connections, effects %v", opened, did.all(t))
-	}
-}
-
-// runApp is an application of its own process. It dies by its own hand before or
-// after the effect, or lives and settles what the one before it left.
-func runApp(role, folder string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), hosttest.Patience)
-	defer cancel()
-	memory, err := executor.InFile(filepath.Join(folder, "memory"))
-	if err != nil {
-		return err
-	}
-	did := effects(filepath.Join(folder, "effects"))
-	socket, err := os.ReadFile(filepath.Join(folder, "socket"))
-	if err != nil {
-		return err
-	}
-	die := func() { syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} }
-	c, err := executor.Open(ctx, executor.Options{Socket: string(socket), Name: "app", Version: "1", Memory: memory, Tools: map[string]executor.Handler{
-		"act": func(_ context.Context, c executor.Call) (any, error) {
-			if role == "early" {
-				die()
-			}
-			err := did.add(c.CallID)
-			if role == "late" {
-				die()
-			}
-			return map[string]string{"done": "yes"}, err
-		},
-	}})
-	if err != nil || role == "never" {
-		return err // what was open is settled
-	}
-	s, err := lend(ctx, c, "")
-	if err != nil {
-		return err
-	}
-	a, err := s.Start(ctx, "act")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(folder, "turn"), []byte(s.ID+" "+a.TurnID), 0o600); err != nil {
-		return err
-	}
-	_, err = terminal(ctx, c, a.TurnID)
-	return err
-}
-
-func app(t *testing.T, role, folder string) error {
-	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), appRole+"="+role, appFolder+"="+folder)
-	out, err := cmd.CombinedOutput()
-	if len(out) > 0 {
-		t.Logf("the application said: %s", out)
-	}
-	return err
-}
-
-// An application that dies before or after the effect, and its successor, which
-// has its memory: nothing runs again, and the doubt is told as what it is.
-func TestAKilledApplicationIsSettledByItsSuccessor(t *testing.T) {
-	for role, happened := range map[string]int{"early": 0, "late": 1} {
-		d := start(t, short(t), "")
-		must(t, os.WriteFile(filepath.Join(d.folder, "socket"), []byte(d.socket), 0o600))
-		if err := app(t, role, d.folder); err == nil || !strings.Contains(err.Error(), "killed") {
-			t.Fatalf("%s: the application ended with %v", role, err)
-		}
-		must(t, app(t, "never", d.folder))
-		raw, err := os.ReadFile(filepath.Join(d.folder, "turn"))
-		must(t, err)
-		session, turn, _ := strings.Cut(string(raw), " ")
-		ctx := patience(t)
-		c, err := executor.Open(ctx, executor.Options{Socket: d.socket, Name: "witness", Version: "1"})
-		must(t, err)
-		s, err := c.Claim(ctx, session, true)
-		must(t, err)
-		if s.Snapshot.Terminal == nil {
-			_, err = terminal(ctx, c, turn)
-			must(t, err)
-		}
-		evidence, err := s.Evidence(ctx, turn)
-		must(t, err)
-		if len(evidence.Calls) != 1 || evidence.Calls[0].Status != "failed" || evidence.Calls[0].ExternalEffects != "reported" {
-			t.Errorf("%s: the evidence is %+v", role, evidence.Calls)
-		}
-		if did := effects(filepath.Join(d.folder, "effects")).all(t); len(did) != happened {
-			t.Errorf("%s: effects %v", role, did)
-		}
-		if shown := replay(t, d, session); !slices.Equal(shown.kinds("tool_"), []string{"tool_call", "tool_result"}) {
-			t.Errorf("%s: the record is %v", role, shown)
-		}
-		c.Close()
 	}
 }
 
