@@ -67,7 +67,9 @@ func notCopied(err error) error {
 	return fault.New(fault.Unavailable, "the copy cannot be made").Because(err)
 }
 
-func rootKey(dir string) string { return filepath.Join(dir, "keys", "root") }
+func rootKey(dir string) string { return filepath.Join(dir, keyFile) }
+
+const keyFile = "keys/root"
 
 func sumOf(path string) (int64, string, error) {
 	file, err := os.Open(path)

@@ -42,7 +42,7 @@ type RestoredStore struct {
 
 // Restore makes a folder's store that of a backup, in a way that revives nothing and
 // executes nothing again: tokens are revoked, grants and imported methods need the
-// owner's new consent, what was not over is in doubt, and a tx of before the restore
+// owner's new consent, imported entries are switched off and have no credential, what was not over is in doubt, and a tx of before the restore
 // is refused (pool page, section 11; threats, A32). The store goes on under a new node,
 // so that neither the copy nor what was there can be put back unnoticed.
 //
@@ -181,7 +181,8 @@ func stageKey(dir, stage string, o RestoreOptions) (bool, error) {
 }
 
 // exchange puts the staged store in the place of what is there. The node's file goes
-// first: from then on the old database is refused, until the new one is there.
+// first: from then on the old database is refused, until the new one is there with its
+// key.
 func exchange(dir, stage string, there bool) (replaced string, err error) {
 	if there {
 		replaced = filepath.Join(dir, replacedFolder+time.Now().UTC().Format("20060102T150405.000Z"))
@@ -198,19 +199,25 @@ func exchange(dir, stage string, there bool) (replaced string, err error) {
 			return "", err
 		}
 	}
-	for _, name := range []string{"keys/root", nodeFile} {
-		if err := os.Rename(filepath.Join(stage, name), filepath.Join(dir, name)); err != nil {
+	for _, name := range []string{nodeFile, keyFile} {
+		to := filepath.Join(dir, name)
+		if err := os.Rename(filepath.Join(stage, name), to); err != nil {
 			return "", err
 		}
-	}
-	if err := lockedfile.SyncFolder(dir); err != nil {
-		return "", err
+		if err := lockedfile.SyncFolder(filepath.Dir(to)); err != nil {
+			return "", err
+		}
 	}
 	if err := aside(filepath.Join(dir, nodeFile+".latest"), ""); err != nil {
 		return "", err
 	}
 	for _, suffix := range []string{"-wal", "-shm", ".fenced", ""} {
 		if err := aside(filepath.Join(dir, databaseFile+suffix), replaced); err != nil {
+			return "", err
+		}
+	}
+	if there {
+		if err := lockedfile.SyncFolder(replaced); err != nil {
 			return "", err
 		}
 	}

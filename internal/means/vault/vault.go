@@ -94,12 +94,13 @@ func reason(err error) string {
 var errForm = fmt.Errorf("its file is not a key of %d bytes", keyBytes)
 
 func mint(path string) ([]byte, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	folder := filepath.Dir(path)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
 	root := make([]byte, keyBytes)
 	rand.Read(root)
-	file, err := os.CreateTemp(filepath.Dir(path), "root.*") // mode 0600
+	file, err := os.CreateTemp(folder, "root.*") // mode 0600
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,17 @@ func mint(path string) ([]byte, error) {
 		// Link, not rename: a key that somebody else made in between stays.
 		err = os.Link(file.Name(), path)
 	}
-	return root, errors.Join(err, os.Remove(file.Name()))
+	// Nothing is sealed before the key's name is as durable as what it opens.
+	return root, errors.Join(err, os.Remove(file.Name()), durable(folder), durable(filepath.Dir(folder)))
+}
+
+// durable makes the names in a folder outlive a loss of power.
+func durable(folder string) error {
+	d, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 func check(path string, root []byte) error {
