@@ -39,7 +39,7 @@ func restore(ctx context.Context, o copies.RestoreOptions) (copies.Restore, erro
 	case err != nil:
 		return copies.Restore{}, whyNot(err, o.Data)
 	}
-	out := copies.Restore{At: r.At, Node: r.Node.String(), Tokens: r.Tokens, Grants: r.Grants, Methods: r.Methods, Questions: r.Questions,
+	out := copies.Restore{At: r.At, Node: r.Node.String(), Tokens: r.Tokens, Grants: r.Grants, Methods: r.Methods, Servers: r.Entries, SignIns: r.Credentials, Questions: r.Questions,
 		Indeterminate: r.Calls, Trail: "ok", Replaced: r.Replaced}
 	if r.Broken != "" {
 		out.Trail = r.Broken

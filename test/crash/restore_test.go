@@ -45,7 +45,7 @@ func (h hand) call(tx string, pause time.Duration) (adminwire.Answer, error) {
 func (h hand) approve() {
 	h.t.Helper()
 	ctx := h.t.Context()
-	review, err := client.Call(ctx, h.owner, adminwire.ResourcesShow, adminwire.ResourceRef{Resource: h.oracle.Resource})
+	review, err := client.Call(ctx, h.owner, adminwire.ImportRefresh, adminwire.ServerRef{Server: h.oracle.Resource})
 	if err == nil {
 		_, err = client.Call(ctx, h.owner, adminwire.ReviewApprove, adminwire.Approve{Resource: h.oracle.Resource, Shown: review.Shown,
 			Methods: []adminwire.Choice{{Method: "effect", Effects: []string{"write"}}}})

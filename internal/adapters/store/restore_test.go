@@ -95,6 +95,8 @@ func TestARestoredStoreRevivesNothing(t *testing.T) {
 	_, err = n.DecideConfirmation(t.Context(), n.owner, open[0].Row.ID, true)
 	must(t, err)
 
+	must(t, n.PutCredential(t.Context(), n.owner, "notes", credited("of before")))
+
 	from := n.backup(t, false)
 
 	unsent = n.sent(t, unsent, answered) // taken up after the copy
@@ -107,7 +109,7 @@ func TestARestoredStoreRevivesNothing(t *testing.T) {
 	before := n.Node()
 	got := n.restore(t, from)
 
-	if got.Broken != "" || got.Tokens != 2 || got.Grants != 3 || got.Methods != 2 || got.Questions != 1 || got.Calls != 3 || n.Node() == before || got.Node != n.Node() {
+	if got.Broken != "" || got.Tokens != 2 || got.Grants != 3 || got.Methods != 2 || got.Questions != 1 || got.Entries != 1 || got.Credentials != 1 || got.Calls != 3 || n.Node() == before || got.Node != n.Node() {
 		t.Fatalf("%+v of node %s after %s", got, n.Node(), before)
 	}
 	n.holds(t)
@@ -123,6 +125,15 @@ func TestARestoredStoreRevivesNothing(t *testing.T) {
 			t.Errorf("grant %s of %s stands", g.Row.ID, g.App)
 		}
 	}
+	if _, found, err := n.Credential(t.Context(), n.owner, "notes"); found || err != nil {
+		t.Errorf("a credential of before: %v %v", found, err)
+	}
+	entries, err := n.Adapters(t.Context())
+	must(t, err)
+	if len(entries) != 1 || entries[0].State != view.Disabled {
+		t.Errorf("%+v", entries)
+	}
+	must(t, n.SetAdapterState(t.Context(), n.owner, n.adapter, view.Enabled))
 	n.replays(t, over, under, unsent, waiting, since)
 	n.rights(t, asked, yes[0])
 	n.holds(t)

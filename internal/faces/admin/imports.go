@@ -36,6 +36,9 @@ func (d *Door) importAdd(ctx context.Context, req adminwire.Import) (adminwire.I
 		ref := e.Name
 		if known {
 			out.Known = append(out.Known, e.Name)
+			if err := d.Importer.Enable(ctx, d.host.Owner, e.Name); err != nil {
+				return err
+			}
 		} else {
 			listing, err := d.Importer.Add(ctx, d.host.Owner, e)
 			if err != nil {
@@ -113,6 +116,13 @@ func decisionOf(n narrowing.Decision) adminwire.Decision {
 
 func (d *Door) importRefresh(ctx context.Context, req adminwire.ServerRef) (adminwire.Review, error) {
 	adapter, err := d.entry(ctx, req.Server)
+	if err != nil {
+		return adminwire.Review{}, err
+	}
+	e, found, err := d.named(ctx, req.Server)
+	if err == nil && found {
+		err = d.Importer.Enable(ctx, d.host.Owner, e.Name)
+	}
 	if err != nil {
 		return adminwire.Review{}, err
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
-	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -112,8 +111,8 @@ func decodeEntry(raw []byte) (Entry, error) {
 	return e, err
 }
 
-// Entries are an owner's enabled entries, in the order of their names, with their
-// secrets.
+// Entries are an owner's entries, also those that are switched off, in the order of
+// their names, with their secrets.
 func (im *Importer) Entries(ctx context.Context, owner id.Owner) ([]Entry, error) {
 	rows, err := im.store.Adapters(ctx)
 	if err != nil {
@@ -121,7 +120,7 @@ func (im *Importer) Entries(ctx context.Context, owner id.Owner) ([]Entry, error
 	}
 	var out []Entry
 	for _, a := range rows {
-		if a.Owner != owner || a.State != view.Enabled {
+		if a.Owner != owner {
 			continue
 		}
 		e, err := decodeEntry(a.Configuration)

@@ -222,8 +222,11 @@ func (im *Importer) Reopen(ctx context.Context, owner id.Owner, name string) err
 		return err
 	}
 	for _, a := range rows {
-		if a.Owner != owner || a.Name != name || a.State != view.Enabled {
+		if a.Owner != owner || a.Name != name {
 			continue
+		}
+		if a.State != view.Enabled {
+			return nil // a sign-in is no word to start it
 		}
 		e, err := decodeEntry(a.Configuration)
 		if err != nil {
@@ -237,6 +240,29 @@ func (im *Importer) Reopen(ctx context.Context, owner id.Owner, name string) err
 		return err
 	}
 	return fault.New(fault.NotFound, "there is no such entry")
+}
+
+// Enable switches an entry on that is off, as after a restore, and makes it known to
+// the fleet; its process starts when it is first needed.
+func (im *Importer) Enable(ctx context.Context, owner id.Owner, name string) error {
+	rows, err := im.store.Adapters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range rows {
+		if a.Owner != owner || a.Name != name || a.State != view.Disabled {
+			continue
+		}
+		e, err := decodeEntry(a.Configuration)
+		if err == nil {
+			err = im.store.SetAdapterState(ctx, owner, a.ID, view.Enabled)
+		}
+		if err != nil {
+			return err
+		}
+		return im.fleet.Use(a.ID, owner, e)
+	}
+	return nil
 }
 
 // Remove takes an entry and its resource out of the pool for good.

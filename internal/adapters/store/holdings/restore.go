@@ -17,13 +17,16 @@ const (
 	restoreMethods = "UPDATE methods SET state = 'needs_consent', reason = 'the store was restored; look at it again' " +
 		"WHERE state = 'active' AND EXISTS (SELECT 1 FROM resources r " +
 		"WHERE r.owner = methods.owner AND r.resource = methods.resource AND r.kind <> 'builtin')"
-	restoreQuestions = "UPDATE confirmations SET state = 'denied', decided_at = $1 WHERE state IN ('open', 'approved')"
-	countChanges     = "UPDATE owners SET changes = changes + 1"
+	// What an entry starts or contacts may have been removed, and its secrets replaced.
+	restoreEntries     = "UPDATE adapters SET state = 'disabled' WHERE state = 'enabled'"
+	restoreCredentials = "DELETE FROM credentials"
+	restoreQuestions   = "UPDATE confirmations SET state = 'denied', decided_at = $1 WHERE state IN ('open', 'approved')"
+	countChanges       = "UPDATE owners SET changes = changes + 1"
 )
 
 // Restore takes every right back that a copied store holds: all tokens are revoked,
-// grants and approved methods need the owner's new yes, and questions are denied
-// (threats, A32). It is run on a copy that nobody else has open. About says what was
+// grants and approved methods need the owner's new yes, entries are switched off,
+// steward's own credentials are forgotten, and questions are denied (threats, A32). It is run on a copy that nobody else has open. About says what was
 // restored, for the trail.
 func (h *Holdings) Restore(ctx context.Context, about string) (out view.Restored, err error) {
 	err = h.ledger.Write(ctx, func(tx *ledger.Tx) error {
@@ -35,7 +38,8 @@ func (h *Holdings) Restore(ctx context.Context, about string) (out view.Restored
 			args  []any
 		}{
 			{&out.Tokens, restoreTokens, []any{now}}, {&out.Grants, restoreGrants, nil},
-			{&out.Methods, restoreMethods, nil}, {&out.Questions, restoreQuestions, []any{now}},
+			{&out.Methods, restoreMethods, nil},
+			{&out.Entries, restoreEntries, nil}, {&out.Credentials, restoreCredentials, nil}, {&out.Questions, restoreQuestions, []any{now}},
 		} {
 			if *step.count, err = tx.Exec(step.query, step.args...); err != nil {
 				return err
@@ -53,8 +57,8 @@ func (h *Holdings) Restore(ctx context.Context, about string) (out view.Restored
 				return err
 			}
 		}
-		return tx.SetRestored(fmt.Sprintf("%s: %d tokens revoked, %d grants and %d methods need consent, %d questions denied",
-			about, out.Tokens, out.Grants, out.Methods, out.Questions))
+		return tx.SetRestored(fmt.Sprintf("%s: %d tokens revoked, %d grants and %d methods need consent, %d entries switched off, %d credentials forgotten, %d questions denied",
+			about, out.Tokens, out.Grants, out.Methods, out.Entries, out.Credentials, out.Questions))
 	})
 	h.tokens.Forget()
 	return out, err

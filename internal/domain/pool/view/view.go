@@ -208,12 +208,14 @@ type Recovery struct {
 
 // Restored counts what a store that was restored from a copy does not allow any more.
 type Restored struct {
-	At        time.Time
-	Tokens    int64 // revoked
-	Grants    int64 // need the owner's new consent
-	Methods   int64 // of imported servers; need a new approval
-	Questions int64 // open or approved confirmations, denied
-	Calls     int   // in doubt, because the copy did not have their last word
+	At          time.Time
+	Tokens      int64 // revoked
+	Grants      int64 // need the owner's new consent
+	Methods     int64 // of imported servers; need a new approval
+	Entries     int64 // imported servers, switched off
+	Credentials int64 // steward's own at other servers, forgotten
+	Questions   int64 // open or approved confirmations, denied
+	Calls       int   // in doubt, because the copy did not have their last word
 }
 
 // Seed is a resource that the host itself puts into a pool: a built-in, which

@@ -60,6 +60,8 @@ type Restore struct {
 	Tokens        int64     `json:"tokens_revoked"`
 	Grants        int64     `json:"grants_to_consent"`
 	Methods       int64     `json:"methods_to_review"`
+	Servers       int64     `json:"servers_off"`
+	SignIns       int64     `json:"sign_ins_forgotten"`
 	Questions     int64     `json:"questions_denied"`
 	Indeterminate int       `json:"indeterminate"`
 	Trail         string    `json:"trail"` // ok, or where it does not hold
@@ -131,7 +133,7 @@ func (d verbs) restore() *cobra.Command {
 		Long: `Puts a backup in the place of the store of a host that does not run. What was done
 since the backup is not known to it, so that nothing of before the restore is
 trusted: all tokens are revoked, imported methods and all grants need your new yes,
-calls that were not over are in doubt, and a tx of before the restore is refused.
+imported servers are switched off and what you signed in to is forgotten, calls that were not over are in doubt, and a tx of before the restore is refused.
 Nothing is executed again. A store that is there is kept aside with --replace.`,
 		Example: "  steward restore ./pool.backup\n  steward restore ./pool.backup --replace --key ./root.copy",
 	})
@@ -165,6 +167,8 @@ func (d verbs) restored(r Restore) {
 	t.Row(paper.Count(int(r.Tokens), "token"), "revoked; to give an app new ones: steward apps rotate")
 	t.Row(paper.Count(int(r.Grants), "grant"), "to consent to again: steward grants add")
 	t.Row(paper.Count(int(r.Methods), "method"), "to approve again: steward review")
+	t.Row(paper.Count(int(r.Servers), "server"), "switched off; to start one again: steward import --refresh")
+	t.Row(paper.Count(int(r.SignIns), "sign-in"), "forgotten; to sign in again: steward resources authorize")
 	t.Row(paper.Count(r.Indeterminate, "call"), "in doubt: steward journal list --indeterminate")
 	t.Row(paper.Count(int(r.Questions), "question"), "denied")
 	t.Write(d.Out, "")
