@@ -160,6 +160,30 @@ func TestDeadlinesAreExact(t *testing.T) {
 		}, func(s *stage) bool {
 			return strings.Contains(s.answer("a", `operation.lookup {"operation_id":"x"}`), `configuration_busy`)
 		}},
+		{bound.RequestTime, "a store that hangs is not waited for: list", func(s *stage) {
+			s.ready("a")
+			s.r.log.hold = make(chan struct{})
+			s.answer("a", `session.list {}`)
+		}, func(s *stage) bool {
+			defer s.lets()
+			return s.refusedWith("a", "persistence_failed")
+		}},
+		{bound.RequestTime, "a store that hangs is not waited for: create", func(s *stage) {
+			s.ready("a")
+			s.r.log.hold = make(chan struct{})
+			s.answer("a", `session.create O=x {}`)
+		}, func(s *stage) bool {
+			defer s.lets()
+			return s.refusedWith("a", "persistence_failed")
+		}},
+		{bound.RequestTime, "a store that hangs is not waited for: replay", func(s *stage) {
+			s.ready("a")
+			s.r.log.hold = make(chan struct{})
+			s.answer("a", `session.replay S {}`)
+		}, func(s *stage) bool {
+			defer s.lets()
+			return s.refusedWith("a", "persistence_failed")
+		}},
 		{bound.TurnStop, "a stopped turn ends without its worker", func(s *stage) {
 			s.ready("a")
 			s.r.gate = make(chan struct{})
@@ -240,6 +264,19 @@ func (s *stage) later(name string, after time.Duration, n int) {
 		<-time.After(after)
 		s.peers[name].send([]byte(strings.Repeat("x", n)))
 	}()
+}
+
+// lets has the store answer again.
+func (s *stage) lets() {
+	close(s.r.log.hold)
+	s.r.log.hold = nil
+	synctest.Wait()
+}
+
+// refusedWith reports whether a refusal with the code has come, and nothing else.
+func (s *stage) refusedWith(name, code string) bool {
+	lines, _ := s.peers[name].take()
+	return len(lines) == 1 && strings.Contains(lines[0], `"code":"`+code+`"`)
 }
 
 func (s *stage) closed(name string) bool {

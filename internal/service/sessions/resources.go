@@ -54,14 +54,13 @@ func (c Register) run(s *Service, r *Request, now time.Time) {
 		s.finish(r, nil, nil, err, now)
 		return
 	}
-	held := &capture{request: r, until: now.Add(bound.RequestTime.Duration())}
-	s.capture = held
-	s.outside(func(ctx context.Context) func(time.Time) {
+	s.outside(r, bound.RequestTime.Exceeded(), now, func(ctx context.Context) func(time.Time, bool) {
 		content, err := s.ports.Capture(ctx, c.Proposal.Path, c.Proposal.Kind.MaxBytes().Int())
-		return func(now time.Time) {
-			s.books.Registry.EndCapture()
-			s.capture = nil
-			c.captured(s, held, content, err, now)
+		return func(now time.Time, late bool) {
+			s.books.Registry.EndCapture() // not before: the one slot is the worker's
+			if !late {
+				c.captured(s, r, content, err, now)
+			}
 		}
 	})
 }
@@ -71,20 +70,16 @@ func (c Register) change(s *Service, r *Request) registry.Register {
 	return registry.Register{Session: r.Session, Expected: c.Expected, Proposal: c.Proposal, Names: s.ports.Names()}
 }
 
-// captured decides anew: control may be gone, the request over, the registry
-// another.
-func (c Register) captured(s *Service, held *capture, content []byte, err error, now time.Time) {
-	switch r := held.request; {
-	case held.answered:
-	case err != nil:
-		s.finish(r, nil, nil, err, now)
-	default:
-		if err := s.books.Control.Check(r.Session, r.Connection, *r.Control); err != nil {
-			s.finish(r, nil, nil, err, now)
-			return
-		}
-		c.publish(s, r, string(content), now)
+// captured decides anew: control may be gone, the registry another.
+func (c Register) captured(s *Service, r *Request, content []byte, err error, now time.Time) {
+	if err == nil {
+		err = s.books.Control.Check(r.Session, r.Connection, *r.Control)
 	}
+	if err != nil {
+		s.finish(r, nil, nil, err, now)
+		return
+	}
+	c.publish(s, r, string(content), now)
 }
 
 func (c Register) publish(s *Service, r *Request, content string, now time.Time) {
@@ -105,21 +100,6 @@ func (c Register) publish(s *Service, r *Request, content string, now time.Time)
 // attribution names the connection's action, under its control token.
 func (s *Service) attribution(r *Request) registry.Attribution {
 	return registry.Attribution{InstanceID: s.instance, ConnectionID: r.Connection, OperationID: r.Operation, GrantGeneration: r.Control.Generation}
-}
-
-// capture is the one that runs. Its slot stays taken until the worker returns, its
-// request does not wait longer than it may.
-type capture struct {
-	request  *Request
-	until    time.Time
-	answered bool
-}
-
-func (c *capture) expire(s *Service, now time.Time) {
-	if !c.answered && !now.Before(c.until) {
-		c.answered = true
-		s.finish(c.request, nil, nil, bound.RequestTime.Exceeded(), now)
-	}
 }
 
 // Unregister removes a resource from later turns.

@@ -42,8 +42,7 @@ type Service struct {
 	books     books.Books
 	works     map[string]*work // by session, from the request to the worker's return
 	waits     map[string]*wait // by call
-	capture   *capture
-	restSince time.Time // when the last connection and work ended
+	restSince time.Time        // when the last connection and work ended
 	rested    bool
 	closing   bool
 }
@@ -79,9 +78,6 @@ func (s *Service) expire(now time.Time) {
 	for _, c := range s.books.Expire(now) {
 		s.expired(c)
 	}
-	if s.capture != nil {
-		s.capture.expire(s, now)
-	}
 	for _, w := range s.works {
 		w.expire(s, now)
 	}
@@ -96,9 +92,6 @@ func (s *Service) next() (next time.Time, some bool) {
 		}
 	}
 	sooner(s.rest())
-	if s.capture != nil {
-		sooner(s.capture.until, !s.capture.answered)
-	}
 	for _, w := range s.works {
 		sooner(w.deadline())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
 	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/service/sessions/reply"
 )
 
@@ -19,12 +20,33 @@ func (s *Service) inUse() []string {
 	return slices.Compact(all)
 }
 
-// outside runs a request's job on the store, under the request's deadline.
-func (s *Service) outside(job func(ctx context.Context) func(now time.Time)) {
-	s.inbox.Spawn(func() func(now time.Time) {
+// outside runs a request's job, under the request's deadline: at the instant it is
+// refused, and what the job brings then is told that it is late.
+func (s *Service) outside(r *Request, refusal error, now time.Time, job func(ctx context.Context) func(now time.Time, late bool)) {
+	late := func(now time.Time) { s.finish(r, nil, nil, refusal, now) }
+	s.inbox.SpawnUntil(now.Add(bound.RequestTime.Duration()), late, func() func(time.Time, bool) {
 		ctx, cancel := context.WithTimeout(s.base, bound.RequestTime.Duration())
 		defer cancel()
 		return job(ctx)
+	})
+}
+
+// stored answers a request with what a job on the store brings. While as many jobs
+// as a peer may have requests do not come back, the store is not asked for more.
+func (s *Service) stored(r *Request, now time.Time, job func(ctx context.Context) (answer func() (told, kept any), err error)) {
+	refusal := fault.New(fault.PersistenceFailed, "the sessions' store does not answer")
+	if bound.OutstandingRequests.Check(s.inbox.Lapsed()+1) != nil {
+		s.finish(r, nil, nil, refusal, now)
+		return
+	}
+	s.outside(r, refusal, now, func(ctx context.Context) func(time.Time, bool) {
+		answer, err := job(ctx)
+		return func(now time.Time, late bool) {
+			if !late {
+				told, kept := answer()
+				s.finish(r, told, kept, err, now)
+			}
+		}
 	})
 }
 
@@ -35,10 +57,10 @@ type List struct {
 	Limit int
 }
 
-func (c List) run(s *Service, r *Request, _ time.Time) {
-	s.outside(func(ctx context.Context) func(time.Time) {
+func (c List) run(s *Service, r *Request, now time.Time) {
+	s.stored(r, now, func(ctx context.Context) (func() (any, any), error) {
 		listed, err := s.ports.Log.List(ctx, c.After, c.Limit+1)
-		return func(now time.Time) {
+		return func() (any, any) {
 			page := reply.Page{Sessions: []reply.Owned{}}
 			for i, l := range listed {
 				if i == c.Limit {
@@ -47,8 +69,8 @@ func (c List) run(s *Service, r *Request, _ time.Time) {
 				}
 				page.Sessions = append(page.Sessions, reply.Owned{Session: l.Session, Title: l.Title, Updated: l.Updated, Controller: s.controller(l.Session, r.Connection)})
 			}
-			s.finish(r, page, nil, err, now)
-		}
+			return page, nil
+		}, err
 	})
 }
 
@@ -69,13 +91,10 @@ type Create struct {
 	Title string
 }
 
-func (c Create) run(s *Service, r *Request, _ time.Time) {
-	session := fresh()
-	s.outside(func(ctx context.Context) func(time.Time) {
-		err := s.ports.Log.Create(ctx, session, c.Title)
-		return func(now time.Time) {
-			s.finish(r, reply.Created{Session: session}, reply.Created{Session: session}, err, now)
-		}
+func (c Create) run(s *Service, r *Request, now time.Time) {
+	answer := reply.Created{Session: fresh()}
+	s.stored(r, now, func(ctx context.Context) (func() (any, any), error) {
+		return func() (any, any) { return answer, answer }, s.ports.Log.Create(ctx, answer.Session, c.Title)
 	})
 }
 
@@ -86,13 +105,11 @@ type Replay struct {
 	Limit int
 }
 
-func (c Replay) run(s *Service, r *Request, _ time.Time) {
+func (c Replay) run(s *Service, r *Request, now time.Time) {
 	page := transcript.NewPage(c.After, c.Limit, s.peers[r.Connection].selected)
-	s.outside(func(ctx context.Context) func(time.Time) {
+	s.stored(r, now, func(ctx context.Context) (func() (any, any), error) {
 		err := read(ctx, s.ports.Log, r.Session, page)
-		return func(now time.Time) {
-			s.finish(r, reply.Replayed{Events: page.Events, Next: page.Next}, nil, err, now)
-		}
+		return func() (any, any) { return reply.Replayed{Events: page.Events, Next: page.Next}, nil }, err
 	})
 }
 

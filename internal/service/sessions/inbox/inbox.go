@@ -9,6 +9,7 @@
 package inbox
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -30,7 +31,17 @@ type Inbox struct {
 	once     sync.Once // closes abort
 	done     chan struct{}
 	workers  sync.WaitGroup
-	jobs     int // the owner's
+
+	// What follows is the owner's.
+	jobs int
+	due  []*due // jobs that are waited for until an instant, in the order of their starts
+}
+
+// due is a job that nobody waits for after an instant.
+type due struct {
+	until  time.Time
+	lapse  func(now time.Time)
+	lapsed bool
 }
 
 // New returns an inbox without an owner; Run is to be its owner.
@@ -51,19 +62,41 @@ func (b *Inbox) Run(k Keeper) {
 		if at, ok := k.Next(); ok {
 			wait = min(wait, time.Until(at))
 		}
+		if at, ok := b.next(); ok {
+			wait = min(wait, time.Until(at))
+		}
 		timer.Reset(wait)
 		select {
 		case <-b.abort:
 			return
 		case <-timer.C:
-			k.Expire(time.Now())
+			b.expire(k, time.Now())
 		case message := <-b.messages:
 			now := time.Now()
-			k.Expire(now)
+			b.expire(k, now)
 			message(now)
 		}
 		k.Settle(time.Now())
 	}
+}
+
+func (b *Inbox) expire(k Keeper, now time.Time) {
+	k.Expire(now)
+	for _, d := range b.due {
+		if !d.lapsed && !now.Before(d.until) {
+			d.lapsed = true
+			d.lapse(now)
+		}
+	}
+}
+
+func (b *Inbox) next() (at time.Time, ok bool) {
+	for _, d := range b.due {
+		if !d.lapsed && (!ok || d.until.Before(at)) {
+			at, ok = d.until, true
+		}
+	}
+	return at, ok
 }
 
 // Post hands a message to the owner; false means that there is none any more.
@@ -98,6 +131,31 @@ func (b *Inbox) Spawn(job func() func(now time.Time)) {
 			then(now)
 		})
 	})
+}
+
+// SpawnUntil is Spawn for a job that is waited for until an instant: if it has not
+// come back by then lapse is called, and what it returns is told so when it does.
+func (b *Inbox) SpawnUntil(until time.Time, lapse func(now time.Time), job func() func(now time.Time, lapsed bool)) {
+	d := &due{until: until, lapse: lapse}
+	b.due = append(b.due, d)
+	b.Spawn(func() func(time.Time) {
+		then := job()
+		return func(now time.Time) {
+			b.due = slices.DeleteFunc(b.due, func(o *due) bool { return o == d })
+			then(now, d.lapsed)
+		}
+	})
+}
+
+// Lapsed is how many jobs have not come back by their instants. Only the owner calls
+// it.
+func (b *Inbox) Lapsed() (n int) {
+	for _, d := range b.due {
+		if d.lapsed {
+			n++
+		}
+	}
+	return n
 }
 
 // Jobs is how many jobs are not concluded. Only the owner calls it.
