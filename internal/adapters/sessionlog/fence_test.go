@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
+	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
@@ -100,5 +101,41 @@ func TestStrayFilesAreNoSessions(t *testing.T) {
 	rows, err := store.List(t.Context(), "", 100)
 	if err != nil || len(rows) != 1 || rows[0].Session != "S" {
 		t.Errorf("listed %+v, %v", rows, err)
+	}
+}
+
+// A log that is nearly full takes no call and no text, but the results of calls that
+// went out and then the turn's end.
+func TestAFullLogTakesWhatEnds(t *testing.T) {
+	store, err := Open(t.TempDir(), time.Now)
+	if err == nil {
+		err = store.Create(t.Context(), "S", "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _, err := store.Open(t.Context(), "S")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	kinds := map[transcript.Kind]any{
+		transcript.ToolCall: transcript.Call{Contract: []byte("null"), Binding: []byte("null")}, transcript.AssistantChunk: transcript.Chunk{Text: "x"},
+		transcript.ToolResult: transcript.Result{}, transcript.TurnStatus: transcript.Status{},
+	}
+	for _, c := range []struct {
+		left int64
+		fits map[transcript.Kind]bool
+	}{
+		{resultReserve + 2*statusReserve, map[transcript.Kind]bool{transcript.ToolCall: true, transcript.AssistantChunk: true, transcript.ToolResult: true, transcript.TurnStatus: true}},
+		{resultReserve + statusReserve, map[transcript.Kind]bool{transcript.ToolResult: true, transcript.TurnStatus: true}},
+		{statusReserve, map[transcript.Kind]bool{transcript.TurnStatus: true}},
+	} {
+		for kind, data := range kinds {
+			w.size = bound.LogBytes.Max - c.left
+			if err := w.Append(t.Context(), "T", kind, data); (err == nil) != c.fits[kind] || err != nil && !fault.Is(err, fault.LimitExceeded) {
+				t.Errorf("%s with %d bytes left: %v", kind, c.left, err)
+			}
+		}
 	}
 }

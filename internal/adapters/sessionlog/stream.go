@@ -39,8 +39,12 @@ type waiting struct {
 
 var errClosed = fault.New(fault.PersistenceFailed, "the session's record is closed")
 
-// statusReserve is what is kept free of a full log, so that a turn can end.
-const statusReserve = 64 << 10
+// What is kept free of a full log: so that a turn can end, and before that so that
+// the calls which went out can have their results.
+const (
+	statusReserve = 64 << 10
+	resultReserve = 4 << 20
+)
 
 // Open takes the writer's lease, cuts a torn tail, ends the turns that a dead
 // daemon left (failed, interrupted), and gives all records.
@@ -162,9 +166,12 @@ func (w *Stream) enter(turn string, kind transcript.Kind, data any) (transcript.
 	if err != nil {
 		return r, nil, err
 	}
-	room := bound.LogBytes.Max - statusReserve
-	if kind == transcript.TurnStatus {
-		room = bound.LogBytes.Max
+	room := bound.LogBytes.Max
+	if kind != transcript.TurnStatus {
+		room -= statusReserve
+		if kind != transcript.ToolResult {
+			room -= resultReserve
+		}
 	}
 	if w.size+int64(len(line)) > room {
 		return r, nil, bound.LogBytes.Exceeded()

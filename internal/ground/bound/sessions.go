@@ -20,6 +20,7 @@ var (
 	WriteTime           = Row{"write_ms", 5_000, Milliseconds, fault.LimitExceeded, "sessions page 5", "faces/unixsocket"}
 	RequestTime         = Row{"request_ms", 30_000, Milliseconds, fault.ConfigurationBusy, "sessions page 5", "service/sessions"}
 	Operations          = Row{"operations", 4096, Count, fault.LimitExceeded, "sessions page 5", "domain/sessions/operation"}
+	OperationReserve    = Row{"operation_reserve", 64, Count, fault.LimitExceeded, "ours: of the operations, for results and Stop", "domain/sessions/operation"}
 	OutcomeLife         = Row{"outcome_ms", 600_000, Milliseconds, fault.LimitExceeded, "sessions page 5; guide, Reconnect evidence", "domain/sessions/operation"}
 	TombstoneLife       = Row{"tombstone_ms", 1_200_000, Milliseconds, fault.LimitExceeded, "sessions page 5", "domain/sessions/operation"}
 	AttachedSessions    = Row{"attached_sessions", 64, Count, fault.LimitExceeded, "sessions page 5: controlled, and at work", "domain/sessions/control, service/sessions"}
@@ -79,7 +80,7 @@ var (
 
 var daemonRows = []Row{
 	RecordBytes, RecordDepth, RecordNodes, PayloadBytes, IdentifierBytes, RequestedTokens, Connections, Uninitialized,
-	InitializeTime, OutstandingRequests, OutboundRecords, OutboundBytes, WriteTime, RequestTime, Operations, OutcomeLife,
+	InitializeTime, OutstandingRequests, OutboundRecords, OutboundBytes, WriteTime, RequestTime, Operations, OperationReserve, OutcomeLife,
 	TombstoneLife, AttachedSessions, RememberedSessions, PromptBytes, SessionTitleBytes, SessionPage, ReplayPage,
 	ReplayBytes, AssistantTextBytes, SummaryBytes, DaemonIdle, TurnStop,
 }

@@ -65,7 +65,17 @@ func (s *Service) admit(r *Request, c Command, now time.Time) error {
 	if r.Operation == "" {
 		return nil
 	}
-	return s.books.Operations.Begin(r.Operation, r.Method, r.Session)
+	return s.books.Operations.Begin(r.Operation, r.Method, r.Session, ends(c))
+}
+
+// ends reports whether a command ends what was begun before, for which there is room
+// even where there is none to begin anything.
+func ends(c Command) bool {
+	switch c.(type) {
+	case Cancel, Result:
+		return true
+	}
+	return false
 }
 
 // finish answers a request and settles its operation. Kept is what a lookup gives

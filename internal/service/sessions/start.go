@@ -154,7 +154,7 @@ func (s *Service) stamp(w *work) error {
 // recorded accepts the turn and begins its work.
 func (c Start) recorded(s *Service, w *work, err error, now time.Time) {
 	if err != nil {
-		s.books.Evidence.End(w.life.ID, now)
+		s.books.Evidence.Forget(w.life.ID)
 		w.refuse(s, err, now)
 		s.abandon(w, now)
 		return

@@ -102,6 +102,9 @@ func (b *Book) End(id string, now time.Time) {
 	}
 }
 
+// Forget drops a turn that nobody was told of.
+func (b *Book) Forget(id string) { delete(b.turns, id) }
+
 // Read tells what is known of a turn of the session; of an unknown, expired or
 // foreign one it is unknown_turn. It changes nothing.
 func (b *Book) Read(id, session string, now time.Time) (Answer, error) {

@@ -60,12 +60,17 @@ func (t *Table) Check(id string) error {
 }
 
 // Begin consumes an ID. The faults are operation_already_known and, where the
-// table is full, limit_exceeded.
-func (t *Table) Begin(id, method, session string) error {
+// table is full, limit_exceeded. The last bound.OperationReserve places are for
+// operations that end what began: results and Stop.
+func (t *Table) Begin(id, method, session string, ends bool) error {
 	if err := t.Check(id); err != nil {
 		return err
 	}
-	if err := bound.Operations.Check(len(t.byID) + 1); err != nil {
+	places := len(t.byID) + 1
+	if !ends {
+		places += bound.OperationReserve.Int()
+	}
+	if err := bound.Operations.Check(places); err != nil {
 		return err
 	}
 	t.byID[id] = &Entry{ID: id, Method: method, Session: session, State: Pending}

@@ -26,7 +26,7 @@ func TestOperationsAreTheirModel(t *testing.T) {
 		settled := map[string]time.Time{}
 		begin := func(t *rapid.T) {
 			id := rapid.SampledFrom(ids).Draw(t, "id")
-			err := table.Begin(id, "m", "s")
+			err := table.Begin(id, "m", "s", rapid.Bool().Draw(t, "ends"))
 			if fault.Is(err, fault.OperationAlreadyKnown) != (all[id] != nil) {
 				t.Fatal(err)
 			}
@@ -83,24 +83,31 @@ func TestOperationsAreTheirModel(t *testing.T) {
 	})
 }
 
-// A full table refuses and forgets nothing early.
+// A full table refuses and forgets nothing early; its last places are for what ends
+// something.
 func TestAFullTableRefuses(t *testing.T) {
 	table := operation.New()
 	for i := range bound.Operations.Int() {
-		if err := table.Begin(fmt.Sprint(i), "m", ""); err != nil {
+		ends := i >= bound.Operations.Int()-bound.OperationReserve.Int()
+		if ends {
+			if err := table.Begin("more", "m", "", false); !fault.Is(err, fault.LimitExceeded) {
+				t.Fatalf("with %d operations: %v", i, err)
+			}
+		}
+		if err := table.Begin(fmt.Sprint(i), "m", "", ends); err != nil {
 			t.Fatal(err)
 		}
 		table.Settle(fmt.Sprint(i), nil, nil, time.Unix(int64(i), 0))
 	}
-	if err := table.Begin("more", "m", ""); !fault.Is(err, fault.LimitExceeded) {
+	if err := table.Begin("more", "m", "", true); !fault.Is(err, fault.LimitExceeded) {
 		t.Error(err)
 	}
 	table.Expire(time.Unix(1199, 0))
-	if err := table.Begin("0", "m", ""); !fault.Is(err, fault.OperationAlreadyKnown) {
+	if err := table.Begin("0", "m", "", true); !fault.Is(err, fault.OperationAlreadyKnown) {
 		t.Error(err)
 	}
 	table.Expire(time.Unix(1200, 0))
-	if err := table.Begin("more", "m", ""); err != nil {
+	if err := table.Begin("more", "m", "", true); err != nil {
 		t.Error(err)
 	}
 }
