@@ -280,7 +280,7 @@ func TestTheEndOfTheTrailMovesAfterARestore(t *testing.T) {
 	n.restore(t, from)
 	before, err := n.Verify(t.Context(), nil)
 	must(t, err)
-	n.app2(t)
+	must(t, n.Disconnect(t.Context(), n.owner, n.app.Client))
 	after, err := n.Verify(t.Context(), nil)
 	must(t, err)
 	if before.Last == after.Last || after.Rows <= before.Rows {
