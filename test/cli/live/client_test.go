@@ -43,7 +43,7 @@ func joined(t *testing.T) (h *hosttest.Host, command []string) {
 	}
 	typed(t, h, 0, "connect", "claude", "--app", "my app", "--file", file)
 	dry := typed(t, h, 0, "connect", "claude", "--app", "my app", "--file", file, "--write", "--dry-run")
-	if same, err := os.ReadFile(file); err != nil || string(same) != settings || !strings.Contains(dry.out, `+     "steward": {`) {
+	if same, err := os.ReadFile(file); err != nil || string(same) != settings || !strings.Contains(dry.out, `+ "steward": {`) {
 		t.Fatalf("a dry run changed the file: %v\n%s\n%s", err, same, dry.out)
 	}
 	typed(t, h, 0, "connect", "claude", "--app", "my app", "--file", file, "--write")
