@@ -2,7 +2,7 @@
 // records of protocol version 2 on its Unix socket, and what an executor must not
 // forget. It shares no code with steward.
 import { createHash, randomBytes } from "node:crypto";
-import { closeSync, existsSync, fsyncSync, lstatSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, lstatSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { createConnection } from "node:net";
 import { dirname } from "node:path";
 
@@ -125,11 +125,20 @@ export function revisionHash(kind, name, description, captured) {
 export const contentHash = (captured) => createHash("sha256").update(captured).digest("hex");
 
 // Memory is what an executor must not forget: its proof, and each call from before
-// it runs until the daemon has its outcome.
+// it runs until the daemon has its outcome. Its file holds a secret and results: it
+// belongs in a private folder, never in the workspace, which the agent reads. Plain
+// Node has no file locks: give each process that runs at a time a file of its own.
+// Nor can it ask a socket who listens; the folder's owner and mode say that here.
 export class Memory {
   constructor(path) {
     this.path = path;
-    this.state = path && existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : { instance: null, executor: null, proof: null, calls: {} };
+    if (path) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    const there = path && existsSync(path);
+    if (there) {
+      const st = lstatSync(path);
+      if (!st.isFile() || (st.mode & 0o077) !== 0 || st.uid !== process.getuid()) throw new Error(`${path} is not a file of this user alone`);
+    }
+    this.state = there ? JSON.parse(readFileSync(path, "utf8")) : { instance: null, executor: null, proof: null, calls: {} };
   }
 
   save() {
@@ -140,7 +149,28 @@ export class Memory {
     fsyncSync(file);
     closeSync(file);
     renameSync(draft, this.path);
+    const folder = openSync(dirname(this.path), "r");
+    fsyncSync(folder);
+    closeSync(folder);
   }
+}
+
+const VALUE = 16 * 1024; // bytes of a result (guide, Callback bounds)
+const failure = (message) => ({ status: "error", code: "execution_failed", message });
+const misfit = failure("the call ran, but its result does not fit the tool's output schema");
+const passing = ["limit_exceeded", "configuration_busy", "persistence_failed", "internal_error", "shutting_down"];
+
+// wellFormed has no half of a character and no NUL, for which the daemon would
+// refuse a record and end the connection, and so the next one.
+const wellFormed = (text) => text.toWellFormed().replaceAll("\0", "?");
+
+// success is the outcome of a value: what no output schema can fit is a failure.
+function success(value) {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return misfit;
+  const flat = JSON.parse(JSON.stringify(value, (_, v) => (typeof v === "string" ? v.toWellFormed() : v)));
+  for (const [name, v] of Object.entries(flat)) if ((v !== null && typeof v === "object") || !name.isWellFormed()) return misfit;
+  if (Buffer.byteLength(JSON.stringify(flat)) > VALUE) return failure("the call ran, but its result is too large");
+  return { status: "success", value: flat };
 }
 
 // Executor runs the calls of one connection, each at most once.
@@ -149,17 +179,27 @@ export class Executor {
     this.memory = memory;
     this.handlers = handlers;
     this.running = new Set();
+    this.attached = Promise.resolve();
   }
 
   // attach makes the connection the executor's: under the proof that memory has, or
-  // a new one. What was open is settled by what memory knows; nothing runs again.
-  async attach(connection) {
+  // a new one. What was open is settled by what memory knows; nothing runs again. If
+  // it fails, close the connection and attach another.
+  attach(connection) {
+    const before = this.connection;
     this.connection = connection;
+    this.attached = this.#attach(before, connection);
+    return this.attached;
+  }
+
+  async #attach(before, connection) {
+    await before?.close(); // what it received has been taken by now
     const s = this.memory.state;
+    const known = Object.keys(s.calls); // of a later call, the answer says nothing
     let resumed = null;
     if (s.executor && s.instance === connection.instance) {
       resumed = await connection.change("executor.resume", { executor_id: s.executor, resume_secret: s.proof }).catch((e) => {
-        if (!(e instanceof Refused)) throw e;
+        if (e.code !== "stale_connection") throw e; // the proof and the outcomes keep their worth
         return null;
       });
     }
@@ -172,12 +212,15 @@ export class Executor {
     this.generation = resumed.executor_generation;
     for (const p of resumed.pending_calls) {
       if (p.status !== "pending" || this.running.has(p.call_id)) continue;
-      const known = s.calls[p.call_id];
-      const message = known ? "the application ended while the call ran; it may have happened" : "the call did not reach the application; it was not executed";
-      await this.tell(known ?? { session: p.session_id, binding: p }, known?.outcome ?? { status: "error", code: "execution_failed", message });
+      const entry = s.calls[p.call_id];
+      const message = entry ? "the application ended while the call ran; it may have happened" : "the call did not reach the application; it was not executed";
+      const telling = this.tell(connection, entry ?? { session: p.session_id, binding: p }, entry?.outcome ?? failure(message));
+      await telling.catch((e) => {
+        if (!(e instanceof Refused) || e.code === "stale_connection") throw e; // else one outcome does not keep the connection from the others
+      });
     }
     const wanted = new Set(resumed.pending_calls.map((p) => p.call_id));
-    for (const id of Object.keys(s.calls)) if (!wanted.has(id) && !this.running.has(id)) delete s.calls[id];
+    for (const id of known) if (!wanted.has(id) && !this.running.has(id)) delete s.calls[id];
     this.memory.save();
   }
 
@@ -188,24 +231,40 @@ export class Executor {
     if (calls[call.call_id]) return;
     const entry = calls[call.call_id] = { session: event.session_id, binding: { ...call, arguments: undefined }, outcome: null };
     this.running.add(call.call_id);
-    this.memory.save();
     try {
-      entry.outcome = { status: "success", value: await this.handlers[call.name](call.arguments) };
+      this.memory.save();
+      entry.outcome = success(await this.handlers[call.name](call.arguments));
     } catch (e) {
-      entry.outcome = { status: "error", code: "execution_failed", message: String(e.message).slice(0, 100) };
+      entry.outcome = failure(wellFormed(String(e?.message ?? e).slice(0, 100)));
     }
     this.running.delete(call.call_id);
-    this.memory.save();
-    await this.tell(entry, entry.outcome).catch(() => {}); // the next connection tells it
+    try {
+      this.memory.save();
+    } catch {} // it is told all the same: it is what happened
+    // The call may have come with the answer that attaches: its outcome waits for the
+    // generation under which it can be told. If it is not told, the next attach does.
+    await this.attached.then(() => this.tell(this.connection, entry, entry.outcome)).catch(() => {});
   }
 
-  async tell({ session, binding }, outcome) {
+  // tell submits an outcome, again and again while the daemon cannot take it now.
+  async tell(connection, { session, binding }, outcome) {
     const { turn_id, call_id, resource_id, revision_id, revision_sha256 } = binding;
     const payload = { turn_id, call_id, executor_id: this.memory.state.executor, executor_generation: this.generation, resource_id, revision_id, revision_sha256, outcome };
-    try {
-      await this.connection.change("turn.application_tool_result", payload, { session });
-    } catch (e) {
-      if (e.code !== "unknown_turn") throw e; // settled already, or given up
+    for (let pause = 100; ; pause = Math.min(2 * pause, 5000)) {
+      try {
+        await connection.change("turn.application_tool_result", payload, { session });
+      } catch (e) {
+        if (e.code === "invalid_payload" && payload.outcome !== misfit) {
+          payload.outcome = misfit; // the daemon keeps the call open for an outcome that fits
+          continue;
+        }
+        if (passing.includes(e.code)) {
+          await new Promise((resolve) => setTimeout(resolve, pause));
+          continue;
+        }
+        if (e.code !== "unknown_turn") throw e; // settled already, or given up
+      }
+      break;
     }
     delete this.memory.state.calls[call_id];
     this.memory.save();

@@ -2,6 +2,8 @@
 // it:
 //
 //	node main.mjs "$(steward daemon start-or-connect --workspace . | node -p 'JSON.parse(require("fs").readFileSync(0)).socket')" "what time is it?"
+import { homedir } from "node:os";
+import { join } from "node:path";
 import { Connection, Executor, Memory } from "./client.mjs";
 
 const [socket, prompt = "what time is it?"] = process.argv.slice(2);
@@ -10,7 +12,10 @@ if (!socket) {
   process.exit(2);
 }
 
-const executor = new Executor(new Memory("executor-node.json"), {
+// The file holds the executor's proof, so it is in a private folder and not in the
+// workspace, where the agent can read it.
+const folder = join(process.env.XDG_STATE_HOME || join(homedir(), ".local", "state"), "executor-node");
+const executor = new Executor(new Memory(join(folder, "memory.json")), {
   clock: async () => ({ now: new Date().toISOString() }),
 });
 let end;

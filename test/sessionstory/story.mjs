@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Connection, Refused, contentHash, operation, revisionHash } from "../../examples/executor-node/client.mjs";
+import { Connection, Executor, Memory, Refused, contentHash, operation, revisionHash } from "../../examples/executor-node/client.mjs";
 import { startModel } from "./model.mjs";
 
 const [program, folder] = process.argv.slice(2);
@@ -314,6 +314,60 @@ const chapters = {
     const end = snapshot.terminal?.turn_id === turn_id ? snapshot.terminal : (await back.event("turn.terminal")).payload;
     assert.equal(end.assistant_text, "Back.");
     assert.equal(back.events.filter((e) => e.event === "turn.application_tool_call").length, 0);
+  },
+
+  async "the example's executor forgets nothing, whatever is refused or overtaken"() {
+    const path = join(folder, "private", "memory.json");
+    const sent = [];
+    // A daemon of the chapter's own: it answers as told and says what it was told.
+    const daemon = (answers) => {
+      const c = { instance: "I", closed: false, close() { this.closed = true; } };
+      c.change = async (method, payload) => {
+        sent.push([method, payload.call_id, payload.outcome?.message ?? payload.outcome?.value]);
+        return (await answers[method]?.(payload)) ?? { executor_id: "E", resume_secret: "P", executor_generation: 1, pending_calls: [] };
+      };
+      return c;
+    };
+    const refuse = (code) => () => { throw new Refused("x", { code, message: "" }); };
+    const call = (call_id, name = "act") => ({ session_id: "S", payload: { turn_id: "T", call_id, name, arguments: {} } });
+    const pending = (...ids) => ids.map((call_id) => ({ session_id: "S", turn_id: "T", call_id, status: "pending" }));
+    const results = () => sent.splice(0).filter(([m]) => m === "turn.application_tool_result").map((s) => s.slice(1));
+    const lost = () => { throw new Error("the connection is lost"); };
+    const handlers = {
+      act: async () => ({ done: "yes" }),
+      long: async () => ({ done: "x".repeat(17_000) }),
+      deep: async () => ({ done: [[1]] }),
+      half: async () => { throw new Error("\ud83d\0"); },
+    };
+    let executor = new Executor(new Memory(path), handlers);
+    await executor.attach(daemon({ "turn.application_tool_result": lost }));
+    await executor.take(call("1"));
+    for (const code of ["limit_exceeded", "shutting_down", "conflict"]) await assert.rejects(executor.attach(daemon({ "executor.resume": refuse(code) })), { code });
+    // Its successor has the file. While it settles 1, call 2 comes and is over, and
+    // the connection is lost before that is told.
+    results();
+    executor = new Executor(new Memory(path), handlers);
+    let taken;
+    await executor.attach(daemon({
+      "executor.resume": () => ({ executor_generation: 2, pending_calls: pending("1") }),
+      "turn.application_tool_result": async ({ call_id }) => {
+        if (call_id === "2") lost();
+        taken = executor.take(call("2"));
+        while (executor.running.has("2")) await new Promise((resolve) => setImmediate(resolve));
+      },
+    }));
+    await taken;
+    assert.deepEqual(results(), [["1", { done: "yes" }], ["2", { done: "yes" }]]);
+    executor = new Executor(new Memory(path), handlers);
+    await executor.attach(daemon({ "executor.resume": () => {
+      taken = executor.take(call("3")); // with the answer, before the generation is known
+      return new Promise((resolve) => setTimeout(() => resolve({ executor_generation: 3, pending_calls: pending("2") }), 20));
+    } }));
+    await taken;
+    for (const name of ["long", "deep", "half"]) await executor.take(call(name, name));
+    assert.deepEqual(results(), [["2", { done: "yes" }], ["3", { done: "yes" }], ["long", "the call ran, but its result is too large"],
+      ["deep", "the call ran, but its result does not fit the tool's output schema"], ["half", "\ufffd?"]]);
+    assert.deepEqual(new Memory(path).state.calls, {});
   },
 
   async "no lost reply of a rotation locks the executor out"() {
