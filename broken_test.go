@@ -41,7 +41,7 @@ func body(n int) string {
 
 func TestTheRulesCanFail(t *testing.T) {
 	failing := map[string]bool{}
-	for _, cases := range [][]broken{brokenFloors, brokenPackages, brokenSizes, brokenText} {
+	for _, cases := range [][]broken{brokenFloors, brokenPackages, brokenSizes, brokenText, brokenProse} {
 		for _, b := range cases {
 			got := b.rule(parseTree(b.files))
 			if len(b.want) > 0 {
@@ -61,6 +61,7 @@ func TestTheRulesCanFail(t *testing.T) {
 		importsGoDown, everyFolderHasAFloor, nounsKnowTheirElders, floorsDoWithoutTheBanned, jsonIsStrict,
 		modulesStayAtHome, domainStartsNothing, packagesAreNouns, nothingHappensBeforeMain, kitsServeTestsOnly,
 		eachPackageHasOnePage, fuzzTargetsHaveSeeds, nothingIsLeftForLater, noPathOfOneMachine, noRegistryIsNamed,
+		everyPackageHasItsPlace, noPageSaysALineTwice,
 	} {
 		if !failing[nameOf(rule)] {
 			t.Errorf("no tree here breaks %s", nameOf(rule))
