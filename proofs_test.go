@@ -114,7 +114,7 @@ var proofs = []proven{
 	{"A57", "foreign hosts and pages do not get through", at(guardT, "TestOnlyOwnNamesAndPagesGetThrough"), ""},
 	{"A76", "a stolen database tells no secret", at(vaultT, "TestASealedValueOpensInItsPlaceOnly", storeT, "TestTheDatabaseAloneTellsNoSecret", storeT, "TestResultsAreSealedToTheirRows"), ""},
 	{"A77", "logs tell no secret and no text breaks a line of them; profiles are not at the doors", at(doorsT, "TestLogsTellNoSecret", canaryT, "TestNoTextBreaksALineOfTheLog", metricsT, "TestOnlyMetricsAndProfilesAreServed", metricsT, "TestNobodyChoosesALabel"), ""},
-	{"A18, A44, FF94, R26", "canary secrets stay where they belong", at(canaryT, "TestCanariesStayWhereTheyBelong", mcpfileT, "TestAWordThatIsWrongIsNotRepeated", childT, "TestGivenSecretsAreMasked", clientconfigT, "TestASecretInsideAValueDoesNotLeave", clientconfigT, "TestTheEntryThatIsThereIsShownWithoutItsSecrets"), "proposals, OAuth and the console: not built"},
+	{"A18, A44, FF94, R26", "canary secrets stay where they belong", at(canaryT, "TestCanariesStayWhereTheyBelong", mcpfileT, "TestAWordThatIsWrongIsNotRepeated", childT, "TestGivenSecretsAreMasked", clientconfigT, "TestASecretInsideAValueDoesNotLeave", clientconfigT, "TestAValueFromElsewhereIsNotTold", clientconfigT, "TestTheEntryThatIsThereIsShownWithoutItsSecrets"), "proposals, OAuth and the console: not built"},
 	{"A78", "an edited trail is named", at(storeT, "TestTamperingIsNamed", storeT, "TestAThiefIsNoSweep"), ""},
 }
 

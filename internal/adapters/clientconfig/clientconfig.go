@@ -45,6 +45,10 @@ type Config struct {
 	Unknown  []Place   // members that were not understood
 	NotTaken []Place   // members that clients know and steward does not take over
 	Inputs   []Input   // what the file's client would ask its user for
+
+	// Written is, by the name of a server and the place in it, what Expand has put
+	// values into: see Server.WithReferences.
+	Written map[string]map[string]string
 }
 
 // Refused is an entry that cannot be used, and why.

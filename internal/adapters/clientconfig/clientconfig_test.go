@@ -1,6 +1,7 @@
 package clientconfig
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -307,6 +308,33 @@ func normal(servers []Server) []Server {
 		}
 	}
 	return out
+}
+
+// A value that came from elsewhere goes back to where it came from, whatever its
+// name.
+func TestAValueFromElsewhereIsNotTold(t *testing.T) {
+	const written = `{"inputs":[{"id":"pin","type":"promptString"}],"servers":{
+		"s":{"command":"${B}/x","args":["--pin","${input:pin}","-y"],"env":{"A":"${A}","L":"lit","D":"${A:-d}"},"cwd":"${userHome}"},
+		"t":{"url":"https://${env:A}/mcp","headers":{"X-B":"b ${B}"}}}}`
+	c, err := Parse([]byte(written))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Expand(Sources{Env: func(string) (string, bool) { return "hunter", true }, Input: func(Input) (string, bool) { return "hunter", true }, Home: "/h"})
+	var got []Server
+	for _, s := range c.Servers {
+		if shown := fmt.Sprint(s); !strings.Contains(shown, "hunter") {
+			t.Errorf("%s has no value", shown)
+		}
+		got = append(got, s.WithReferences(c.Written[s.Name]).Redacted())
+	}
+	want := []Server{
+		{Name: "s", Command: "${B}/x", Args: []string{"--pin", "${S_PIN}", "-y"}, Env: map[string]string{"A": "${A}", "L": "lit", "D": "${A:-d}"}, Cwd: "${userHome}"},
+		{Name: "t", URL: "https://${A}/mcp", Headers: map[string]string{"X-B": "b ${B}"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // A text without references stays as it is, and one with them is the parts

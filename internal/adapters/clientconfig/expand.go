@@ -1,7 +1,9 @@
 package clientconfig
 
 import (
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -9,6 +11,8 @@ import (
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
+
+var references = regexp.MustCompile(`\$\{[^{}]*\}`)
 
 // Sources is where the values of references come from.
 type Sources struct {
@@ -20,7 +24,8 @@ type Sources struct {
 // Expand puts values in the place of ${NAME}, ${NAME:-usual}, ${env:NAME},
 // ${input:ID} and ${userHome} in everything that a server is made of but its name. A server with a
 // reference that has no value, or that means something to an editor alone, is
-// refused by itself and names it. Values are not looked through again.
+// refused by itself and names it. Values are not looked through again. What was
+// written in their places is kept in Written.
 func (c *Config) Expand(from Sources) {
 	given := map[string]*string{}
 	var kept []Server
@@ -32,6 +37,12 @@ func (c *Config) Expand(from Sources) {
 			continue
 		}
 		kept = append(kept, s)
+		if len(x.written) > 0 {
+			if c.Written == nil {
+				c.Written = map[string]map[string]string{}
+			}
+			c.Written[s.Name] = x.written
+		}
 	}
 	c.Servers = kept
 }
@@ -43,19 +54,58 @@ type expansion struct {
 	given  map[string]*string // what was answered for an input; nil for nothing
 	name   string
 	bad    *fault.Fault
+
+	written map[string]string // by place
 }
 
 func (x *expansion) server(s *Server) {
-	s.Args, s.Env, s.Headers = slices.Clone(s.Args), maps.Clone(s.Env), maps.Clone(s.Headers)
-	s.Command, s.Cwd, s.URL = x.text(s.Command), x.text(s.Cwd), x.text(s.URL)
-	for i, a := range s.Args {
-		s.Args[i] = x.text(a)
-	}
-	for _, m := range []map[string]string{s.Env, s.Headers} {
-		for _, name := range slices.Sorted(maps.Keys(m)) {
-			m[name] = x.text(m[name])
+	s.each(func(place, text string) string {
+		value := x.text(text)
+		if value != text {
+			if x.written == nil {
+				x.written = map[string]string{}
+			}
+			x.written[place] = references.ReplaceAllStringFunc(text, func(reference string) string {
+				if name, ok := strings.CutPrefix(strings.TrimSuffix(reference, "}"), "${env:"); ok && isVariable(name) && !isEditors(name) {
+					return "${" + name + "}" // as most clients have it
+				}
+				if name, ok := strings.CutPrefix(reference, "${input:"); ok { // there is nobody to ask in another file
+					return "${" + variable(s.Name, strings.TrimSuffix(name, "}")) + "}"
+				}
+				return reference
+			})
 		}
+		return value
+	})
+}
+
+// each puts what do gives for it in the place of every text that a server is made
+// of but its name. The maps and the list become the server's own.
+func (s *Server) each(do func(place, text string) string) {
+	s.Args, s.Env, s.Headers = slices.Clone(s.Args), maps.Clone(s.Env), maps.Clone(s.Headers)
+	s.Command, s.Cwd, s.URL = do("command", s.Command), do("cwd", s.Cwd), do("url", s.URL)
+	for i, a := range s.Args {
+		s.Args[i] = do(fmt.Sprintf("argument %d", i+1), a)
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		s.Env[name] = do("env "+name, s.Env[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		s.Headers[name] = do("header "+name, s.Headers[name])
+	}
+}
+
+// WithReferences is the server with what was written in the places that Expand has
+// put values into, so that a value that came from elsewhere is not told, whatever
+// its name. An input is the variable of its name there.
+func (s Server) WithReferences(written map[string]string) Server {
+	s.each(func(place, text string) string {
+		if was, ok := written[place]; ok {
+			return was
+		}
+		return text
+	})
+	return s
 }
 
 func (x *expansion) text(text string) string {

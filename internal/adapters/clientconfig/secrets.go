@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/stewardhost/steward/internal/adapters/clientconfig/guess"
 )
 
 // Secrets names the values of a server that look like secrets written out: env
@@ -17,7 +19,7 @@ func (s Server) Secrets() []string {
 
 // Redacted is the server with ${NAME} in the place of each value that has a part
 // that looks like a secret. What looks like none is kept, so that a name is better
-// than a guess: see LooksSecret.
+// than a guess: see guess.Secret.
 func (s Server) Redacted() Server {
 	out, _ := s.split()
 	return out
@@ -58,7 +60,7 @@ func (s Server) split() (Server, []string) {
 	words := s.Args
 	s.Args, s.Env, s.Headers = slices.Clone(s.Args), maps.Clone(s.Env), maps.Clone(s.Headers)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		if LooksSecret(name, s.Env[name]) {
+		if guess.Secret(name, s.Env[name]) {
 			s.Env[name] = "${" + variable(name) + "}"
 			found = append(found, "env "+name)
 		}
@@ -83,7 +85,7 @@ func (s Server) split() (Server, []string) {
 		text *string
 		name string
 	}{{&s.Command, "command"}, {&s.Cwd, "cwd"}, {&s.URL, "url"}} {
-		if LooksSecret("", *place.text) {
+		if guess.Secret("", *place.text) {
 			*place.text = "${" + variable(s.Name, place.name) + "}"
 			found = append(found, place.name)
 		}
@@ -93,11 +95,11 @@ func (s Server) split() (Server, []string) {
 
 // header hides the value of a header, but for the word of its scheme.
 func (s Server) header(name, value string) (string, bool) {
-	if !LooksSecret(name, value) {
+	if !guess.Secret(name, value) {
 		return "", false
 	}
 	hidden := "${" + variable(s.Name, name) + "}"
-	if scheme, rest, two := strings.Cut(value, " "); two && rest != "" && isScheme(scheme) {
+	if scheme, rest, two := strings.Cut(value, " "); two && rest != "" && guess.IsScheme(scheme) {
 		hidden = scheme + " " + hidden
 	}
 	return hidden, true
@@ -112,10 +114,10 @@ var (
 // behind any flag or none, and a word that has a secret anywhere. What stays of it
 // is a name that tells nothing.
 func (s Server) argument(i int, before, arg string) (string, bool) {
-	if hidden, ok := s.named(before, arg); ok && !LooksSecret("", hidden) {
+	if hidden, ok := s.named(before, arg); ok && !guess.Secret("", hidden) {
 		return hidden, true
 	}
-	if LooksSecret("", arg) || strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && behindFlag(before, arg) {
+	if guess.Secret("", arg) || strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && behindFlag(before, arg) {
 		return "${" + variable(s.Name, "argument", fmt.Sprint(i+1)) + "}", true
 	}
 	return "", false
@@ -128,12 +130,12 @@ func (s Server) named(before, arg string) (string, bool) {
 			return head[0] + hidden, true
 		}
 	}
-	if flag, value, pair := strings.Cut(arg, "="); pair && flagForm.MatchString(flag) && !LooksSecret("", flag) {
+	if flag, value, pair := strings.Cut(arg, "="); pair && flagForm.MatchString(flag) && !guess.Secret("", flag) {
 		name := strings.TrimLeft(flag, "-")
 		if hidden, ok := s.named("", value); ok && isHeaderFlag(flag) {
 			return flag + "=" + hidden, true
 		}
-		if LooksSecret(name, value) {
+		if guess.Secret(name, value) {
 			return flag + "=${" + variable(s.Name, name) + "}", true
 		}
 		return "", false
@@ -150,10 +152,10 @@ func behindFlag(flag, arg string) bool {
 		return false
 	}
 	if slices.Contains([]string{"-u", "--user", "--proxy-user", "-U"}, flag) {
-		name, password, ok := strings.Cut(withoutReferences(arg), ":")
+		name, password, ok := strings.Cut(guess.WithoutReferences(arg), ":")
 		return ok && password != "" && strings.Trim(name+password, "0123456789") != ""
 	}
-	return !isHeaderFlag(flag) && LooksSecret(strings.TrimLeft(flag, "-"), arg)
+	return !isHeaderFlag(flag) && guess.Secret(strings.TrimLeft(flag, "-"), arg)
 }
 
 // isHeaderFlag reports whether a flag takes a header, which is judged by its own

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/stewardhost/steward/internal/adapters/clientconfig/guess"
 	"github.com/stewardhost/steward/internal/adapters/clientconfig/jsonc"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 )
@@ -35,7 +36,7 @@ func (c Client) Shown(name string, entry strictjson.Value) string {
 
 // Current is the entry that a client's file has under a name, with … in the place of
 // what may be a secret: every value of its variables and headers, and all else that
-// LooksSecret. It is no entry to write. It reports whether there is one; a file
+// looks like one. It is no entry to write. It reports whether there is one; a file
 // that cannot be read has none.
 func (c Client) Current(raw []byte, name string) (strictjson.Value, bool) {
 	var at strictjson.Value
@@ -69,11 +70,11 @@ func (c Client) Current(raw []byte, name string) (strictjson.Value, bool) {
 // variables, headers or something unknown, and hidden whole.
 func masked(name string, v strictjson.Value, depth int) strictjson.Value {
 	hide := func(v strictjson.Value) strictjson.Value {
-		if v.Kind != strictjson.String && v.Kind != strictjson.Number || strings.TrimSpace(withoutReferences(v.Text)) == "" {
+		if v.Kind != strictjson.String && v.Kind != strictjson.Number || strings.TrimSpace(guess.WithoutReferences(v.Text)) == "" {
 			return v
 		}
-		if depth != 1 || LooksSecret(name, v.Text) {
-			if word, rest, two := strings.Cut(v.Text, " "); two && isScheme(word) && withoutReferences(rest) == "" {
+		if depth != 1 || guess.Secret(name, v.Text) {
+			if word, rest, two := strings.Cut(v.Text, " "); two && guess.IsScheme(word) && guess.WithoutReferences(rest) == "" {
 				return v
 			}
 			return str(mask)
@@ -95,7 +96,7 @@ func masked(name string, v strictjson.Value, depth int) strictjson.Value {
 		members := slices.Clone(v.Members)
 		for i, m := range members {
 			members[i].Value = masked(m.Name, m.Value, depth+1)
-			if isSecretWord(m.Name) {
+			if guess.Word(m.Name) {
 				members[i].Name = mask
 			}
 		}

@@ -67,6 +67,7 @@ func (d *Door) known(ctx context.Context, e importer.Entry) (bool, error) {
 	if i < 0 {
 		return false, nil
 	}
+	all[i].Written, e.Written = nil, nil  // it is the same server wherever its values come from
 	there, _ := strictjson.Encode(all[i]) // it was encoded before
 	given, err := strictjson.Encode(e)
 	if err == nil && !bytes.Equal(there, given) {
@@ -96,9 +97,9 @@ func (d *Door) eachServer(req adminwire.Import, run func(importer.Entry) error) 
 
 func entryOf(s adminwire.Server) importer.Entry {
 	if s.URL != "" {
-		return importer.Entry{Name: s.Name, URL: s.URL, Headers: s.Headers, Exception: s.Exception}
+		return importer.Entry{Name: s.Name, URL: s.URL, Headers: s.Headers, Exception: s.Exception, Written: s.Written}
 	}
-	return importer.Entry{Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Cwd, Headers: s.Headers, Exception: s.Exception}
+	return importer.Entry{Written: s.Written, Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Cwd, Headers: s.Headers, Exception: s.Exception}
 }
 
 func plannedOf(p importer.Proposal) adminwire.PlannedTool {
@@ -141,7 +142,8 @@ func (d *Door) importExport(ctx context.Context, _ adminwire.Empty) (adminwire.E
 }
 
 func exportedOf(e importer.Entry) adminwire.Server {
-	s := clientconfig.Server{Name: e.Name, Command: e.Command, Args: e.Args, Env: e.Env, Cwd: e.Dir, URL: e.URL, Headers: e.Headers}.Redacted()
+	whole := clientconfig.Server{Name: e.Name, Command: e.Command, Args: e.Args, Env: e.Env, Cwd: e.Dir, URL: e.URL, Headers: e.Headers}
+	s := whole.WithReferences(e.Written).Redacted()
 	return adminwire.Server{Name: s.Name, Command: s.Command, Args: append([]string{}, s.Args...), Env: s.Env, Cwd: s.Cwd,
 		URL: s.URL, Headers: s.Headers, Exception: e.Exception}
 }

@@ -25,6 +25,10 @@ type Entry struct {
 	URL       string            `json:"url,omitzero"`
 	Headers   map[string]string `json:"headers,omitzero"`
 	Exception string            `json:"exception,omitzero"` // origin and network that the owner lets it out to (threats, A39)
+
+	// Written is what the owner's file had where a value came from elsewhere, by its
+	// place. It is told in an export, and says nothing about what the server is.
+	Written map[string]string `json:"written,omitzero"`
 }
 
 // Remote reports whether the server is spoken to over HTTP.
@@ -41,6 +45,13 @@ func (e Entry) Kind() string {
 // Check bounds an entry.
 func (e Entry) Check() error {
 	if err := resource.CheckLabel(e.Name); err != nil {
+		return err
+	}
+	written := 0
+	for place, text := range e.Written {
+		written += len(place) + len(text)
+	}
+	if err := bound.RequestBytes.Check(written); err != nil {
 		return err
 	}
 	if e.Remote() {

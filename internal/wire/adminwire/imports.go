@@ -19,6 +19,11 @@ type Server struct {
 	// Exception lets the URL lead to a network that is not public, as in
 	// http://127.0.0.1:3000=127.0.0.1/32.
 	Exception string `json:"exception,omitzero"`
+
+	// Written has what stood in the owner's file where a value came from elsewhere, such
+	// as ${NAME}, by its place: env NAME, header NAME, argument N from 1, command, cwd or
+	// url. An import gives it, so that an export tells it and not the value.
+	Written map[string]string `json:"written,omitzero"`
 }
 
 // Exported is the owner's servers as they were imported, with ${NAME} in the place

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/stewardhost/steward/internal/adapters/clientconfig"
+	"github.com/stewardhost/steward/internal/adapters/clientconfig/guess"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/ground/bound"
@@ -58,9 +59,7 @@ func (s Source) Load(stdin io.Reader, ask func(clientconfig.Input) (string, bool
 	var config clientconfig.Config
 	switch {
 	case s.Command != "":
-		var one clientconfig.Server
-		one, err = s.local()
-		config.Servers = []clientconfig.Server{one}
+		config, err = s.local()
 	case s.Remote():
 		config, err = s.remote()
 	default:
@@ -82,6 +81,7 @@ func (s Source) Load(stdin io.Reader, ask func(clientconfig.Input) (string, bool
 	for _, one := range config.Servers {
 		located := locate(one, base, os.Getenv("PATH"))
 		located.Server.Exception = s.exceptionFor(one.URL)
+		located.Server.Written = config.Written[one.Name]
 		out.Servers = append(out.Servers, located)
 	}
 	for _, r := range config.Refused {
@@ -157,27 +157,28 @@ func (s Source) config(stdin io.Reader) (clientconfig.Config, error) {
 	return config, nil
 }
 
-func (s Source) local() (clientconfig.Server, error) {
+func (s Source) local() (clientconfig.Config, error) {
 	const form = `steward import --command "PROGRAM ARGUMENTS" --name NAME --env NAME=VALUE`
 	parts, err := words(s.Command)
 	if err != nil {
-		return clientconfig.Server{}, fault.From(err).With("fix", form)
+		return clientconfig.Config{}, fault.From(err).With("fix", form)
 	}
 	one := clientconfig.Server{Name: s.Name, Command: parts[0], Args: parts[1:], Env: map[string]string{}}
 	for n, pair := range s.Env {
 		name, value, ok := strings.Cut(pair, "=")
-		if !ok && clientconfig.LooksSecret("", name) {
-			return one, fault.Newf(fault.InvalidRequest, "--env number %d has no =, and is no name of a variable", n+1).With("fix", form)
+		if !ok && guess.Secret("", name) {
+			return clientconfig.Config{}, fault.Newf(fault.InvalidRequest, "--env number %d has no =, and is no name of a variable", n+1).With("fix", form)
 		}
 		if !ok {
-			value, ok = os.LookupEnv(name)
+			_, ok = os.LookupEnv(name)
+			value = "${env:" + name + "}" // so that it is known where the value is from
 		}
 		if !ok {
-			return one, fault.Newf(fault.InvalidRequest, "the variable %s has no value, here and in your environment", paper.Word(name)).With("fix", form)
+			return clientconfig.Config{}, fault.Newf(fault.InvalidRequest, "the variable %s has no value, here and in your environment", paper.Word(name)).With("fix", form)
 		}
 		one.Env[name] = value
 	}
-	return one, nil
+	return clientconfig.Config{Servers: []clientconfig.Server{one}}, nil
 }
 
 func (s Source) remote() (clientconfig.Config, error) {
@@ -237,64 +238,6 @@ func (s Source) Again() string {
 		command += " --env " + paper.Word(name+"=…")
 	}
 	return command
-}
-
-// Located is an entry that the host can start from anywhere, or the reason why
-// it cannot.
-type Located struct {
-	Server adminwire.Server
-	Fault  *fault.Fault
-}
-
-// locate resolves an entry's command and folder. A relative path is taken from
-// base; a bare name is looked for in the entry's own PATH, else in path.
-func locate(e clientconfig.Server, base, path string) Located {
-	if e.URL != "" {
-		return Located{Server: adminwire.Server{Name: e.Name, Args: []string{}, Env: map[string]string{}, URL: e.URL, Headers: e.Headers}}
-	}
-	s := adminwire.Server{Name: e.Name, Command: e.Command, Args: e.Args, Env: e.Env, Cwd: e.Cwd}
-	if s.Args == nil {
-		s.Args = []string{}
-	}
-	if s.Env == nil {
-		s.Env = map[string]string{}
-	}
-	if s.Cwd != "" && !filepath.IsAbs(s.Cwd) {
-		s.Cwd = filepath.Join(base, s.Cwd)
-	}
-	if own, ok := e.Env["PATH"]; ok {
-		path = own
-	}
-	var bad *fault.Fault
-	s.Command, bad = command(e.Command, base, path)
-	return Located{s, bad}
-}
-
-func command(name, base, path string) (string, *fault.Fault) {
-	if strings.ContainsRune(name, filepath.Separator) {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(base, name)
-		}
-		if !executable(name) {
-			return name, fault.Newf(fault.InvalidRequest, "%s is no program", name).
-				With("fix", "mend the command in the file, or install what it names")
-		}
-		return name, nil
-	}
-	for _, dir := range filepath.SplitList(path) {
-		// An empty or relative folder of a search path means another one to
-		// the host.
-		if full := filepath.Join(dir, name); filepath.IsAbs(dir) && executable(full) {
-			return full, nil
-		}
-	}
-	return name, fault.Newf(fault.InvalidRequest, "there is no program %s in any folder of PATH", name).
-		With("fix", "install it, or write its full path into the file")
-}
-
-func executable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
 // words splits a command line as a shell does, with quotes and backslashes but

@@ -122,6 +122,28 @@ func TestAgainTellsNoSecret(t *testing.T) {
 	}
 }
 
+// Where a value comes from goes with it.
+func TestAVariableIsTakenFromTheEnvironmentAndSaysSo(t *testing.T) {
+	t.Setenv("OPAQUE", "hunter ${OPAQUE}")
+	for _, s := range []Source{
+		{Command: "sh", Name: "s", Env: []string{"OPAQUE", "L=literal"}},
+		{File: "https://a.example/mcp", Name: "s", Headers: []string{"X-A: b ${OPAQUE}"}},
+	} {
+		got, err := s.Load(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := got.Servers[0].Server
+		value, written := one.Env["OPAQUE"], one.Written["env OPAQUE"]
+		if s.Remote() {
+			value, written = strings.TrimPrefix(one.Headers["X-A"], "b "), strings.TrimPrefix(one.Written["header X-A"], "b ")
+		}
+		if value != "hunter ${OPAQUE}" || written != "${OPAQUE}" || len(one.Written) != 1 {
+			t.Errorf("%q as %q", value, one.Written)
+		}
+	}
+}
+
 // What is wrong with a word that may be a secret is told without it.
 func TestAWordThatIsWrongIsNotRepeated(t *testing.T) {
 	for want, s := range map[string]Source{

@@ -1,4 +1,10 @@
-package clientconfig
+// Package guess says whether a value looks like a secret: by the name that it goes
+// by, by what it begins with, and by what stands in it.
+//
+// It would rather hide too much than too little, and does not promise to know a
+// secret that is short and has no name. A value is looked at in time that grows
+// with its length, which the caller bounds. The functions are pure.
+package guess
 
 import (
 	"math"
@@ -32,17 +38,17 @@ var (
 	references = regexp.MustCompile(`\$\{[^{}]*\}`)
 )
 
-// LooksSecret guesses from a value and the name that it goes by, which may be
+// Secret guesses from a value and the name that it goes by, which may be
 // empty, whether the value is a secret or has one in it: by the name, by a known
 // beginning, by what a URL has before its host, in its path and in its parameters,
 // by a name before a colon or an equals sign. A reference such as ${NAME} is no
 // secret; what stands in one for the case that there is no value may be. Long
 // words in which hardly any letter comes twice are taken for one. It would rather
 // hide too much than too little, and cannot know a short secret without a name.
-func LooksSecret(name, value string) bool {
-	value = withoutReferences(value)
+func Secret(name, value string) bool {
+	value = WithoutReferences(value)
 	low := strings.ToLower(strings.TrimSpace(value))
-	if low == "" || low == "true" || low == "false" || isScheme(low) {
+	if low == "" || low == "true" || low == "false" || IsScheme(low) {
 		return false
 	}
 	if isTelling(name) {
@@ -62,12 +68,12 @@ func LooksSecret(name, value string) bool {
 		return true
 	}
 	for _, m := range pairs.FindAllStringSubmatch(rest, -1) {
-		if !strings.HasPrefix(m[1], "sha") && (isTelling(m[1]) && !isScheme(m[2]) && strings.Trim(m[2], "[]{}()") != "" || isSecretWord(m[2])) {
+		if !strings.HasPrefix(m[1], "sha") && (isTelling(m[1]) && !IsScheme(m[2]) && strings.Trim(m[2], "[]{}()") != "" || Word(m[2])) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(strings.FieldsFunc(rest, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`,;", r) }), func(word string) bool {
-		return isSecretWord(word) || slices.ContainsFunc(strings.Split(word, "/"), hasBeginning)
+		return Word(word) || slices.ContainsFunc(strings.Split(word, "/"), hasBeginning)
 	})
 }
 
@@ -79,7 +85,8 @@ func isTelling(name string) bool {
 		})
 }
 
-func isScheme(word string) bool {
+// IsScheme reports whether a word is one that stands before a credential.
+func IsScheme(word string) bool {
 	return slices.Contains([]string{"bearer", "basic", "token"}, strings.ToLower(strings.TrimSpace(word)))
 }
 
@@ -102,7 +109,7 @@ func tellsInURL(address string) bool {
 	}
 	for _, pair := range strings.FieldsFunc(parameters, func(r rune) bool { return strings.ContainsRune("&#?;", r) }) {
 		name, value, _ := strings.Cut(pair, "=")
-		if LooksSecret(unescaped(name), unescaped(value)) || isSecretWord(unescaped(name)) {
+		if Secret(unescaped(name), unescaped(value)) || Word(unescaped(name)) {
 			return true
 		}
 	}
@@ -110,7 +117,7 @@ func tellsInURL(address string) bool {
 	before := ""
 	for _, part := range strings.FieldsFunc(unescaped(path), func(r rune) bool { return strings.ContainsRune("/:;=,", r) }) {
 		odd := len(part) >= 16 || strings.ContainsAny(part, "0123456789")
-		if isSecretWord(part) || hasBeginning(part) || odd && len(part) >= 6 && (isTelling(before) || hook) {
+		if Word(part) || hasBeginning(part) || odd && len(part) >= 6 && (isTelling(before) || hook) {
 			return true
 		}
 		before = part
@@ -133,8 +140,8 @@ func hasBeginning(part string) bool {
 		slices.ContainsFunc(beginnings, func(begin string) bool { return strings.HasPrefix(low, begin) })
 }
 
-// isSecretWord reports whether a word says more than words do.
-func isSecretWord(word string) bool {
+// Word reports whether a word says more than words do.
+func Word(word string) bool {
 	low := strings.ToLower(word)
 	if len(word) >= 8 && slices.ContainsFunc(beginnings, func(begin string) bool { return strings.HasPrefix(low, begin) }) {
 		return true
@@ -145,9 +152,9 @@ func isSecretWord(word string) bool {
 	return len(word) >= 20 && !strings.ContainsAny(word, " /\\:@,") && bits(word) >= 3.4 || base64Form.MatchString(word) && low != word && bits(word) >= 4.2
 }
 
-// withoutReferences is a text with nothing in the place of each ${NAME}, and with
+// WithoutReferences is a text with nothing in the place of each ${NAME}, and with
 // the usual value in the place of ${NAME:-usual}.
-func withoutReferences(text string) string {
+func WithoutReferences(text string) string {
 	return references.ReplaceAllStringFunc(text, func(reference string) string {
 		_, usual, _ := strings.Cut(reference[2:len(reference)-1], ":-")
 		return usual
