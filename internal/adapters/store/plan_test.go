@@ -19,6 +19,7 @@ import (
 var scans = map[string]string{
 	"holdings.allEntries":       "once at start",
 	"holdings.countChanges":     "once in the life of a copy, a row for each owner",
+	"holdings.restoreEntries":   "once in the life of a copy",
 	"holdings.restoreGrants":    "once in the life of a copy",
 	"holdings.restoreMethods":   "once in the life of a copy",
 	"holdings.restoreQuestions": "once in the life of a copy",

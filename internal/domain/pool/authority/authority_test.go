@@ -106,6 +106,49 @@ func TestANoIsNotAskedAgain(t *testing.T) {
 	}
 }
 
+// An app that goes on naming a question that is over makes no other: the one that is
+// open is told, and a yes to it counts. Of two, the one that is named is used.
+func TestANamedQuestionIsPreferredOnly(t *testing.T) {
+	for name, c := range map[string]struct {
+		states []confirmation.State
+		named  int // of states; -1 for one that is not there
+		used   int // -1 for none
+		asked  bool
+	}{
+		"one that is over, beside an open one":   {[]confirmation.State{confirmation.Used, confirmation.Open}, 0, -1, false},
+		"one that is over, beside a good one":    {[]confirmation.State{confirmation.Used, confirmation.Approved}, 0, 1, false},
+		"one that is open, beside a good one":    {[]confirmation.State{confirmation.Open, confirmation.Approved}, 0, 1, false},
+		"one that is not there, beside a good":   {[]confirmation.State{confirmation.Approved}, -1, 0, false},
+		"the second of two good ones":            {[]confirmation.State{confirmation.Approved, confirmation.Approved}, 1, 1, false},
+		"the first of two good ones":             {[]confirmation.State{confirmation.Approved, confirmation.Approved}, 0, 0, false},
+		"one that is over, and nothing beside":   {[]confirmation.State{confirmation.Used}, 0, -1, true},
+		"one that is not there, and none beside": {nil, -1, -1, true},
+	} {
+		s := allowed(t)
+		s.ask(confirmation.Open, 0)
+		like := s.facts.Confirmations[0]
+		s.facts.Confirmations = nil
+		for _, state := range c.states {
+			like.ID, like.State, like.AskedAt = id.New[id.Confirmation](), state, now
+			s.facts.Confirmations = append(s.facts.Confirmations, like)
+		}
+		s.call.Confirm = id.New[id.Confirmation]()
+		if c.named >= 0 {
+			s.call.Confirm = s.facts.Confirmations[c.named].ID
+		}
+		got, f := authority.DecideCall(s.facts, s.call, now)
+		used := -1
+		for i, r := range s.facts.Confirmations {
+			if got.Action == authority.Dispatch && got.Use == r.ID {
+				used = i
+			}
+		}
+		if used != c.used || (got.Ask != nil) != c.asked || (f == nil) != (c.used >= 0) {
+			t.Errorf("%s: used %d, asks %v, %v", name, used, got.Ask != nil, f)
+		}
+	}
+}
+
 // doubt is an equal call of unknown outcome.
 func (s *scene) doubt(t *testing.T, classes string, age time.Duration) *invocation.Row {
 	return &invocation.Row{ID: id.New[id.Invocation](), Tx: id.NewTx(now.Add(-time.Hour)), State: invocation.Indeterminate,

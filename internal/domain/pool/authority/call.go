@@ -223,7 +223,8 @@ func heldBack(f CallFacts, c Call, now time.Time) *fault.Fault {
 
 // confirmed finds the owner's fresh yes where the grant asks for one, or puts
 // the question. A no that holds is not asked again, whichever question the caller
-// names.
+// names; the one that it names comes first, and one that is over is as none, or an app
+// that goes on naming it would be asked about over and over.
 func confirmed(f CallFacts, c Call, now time.Time) (id.Confirmation, *confirmation.Row, *fault.Fault) {
 	g := f.Standing.Grant
 	if g == nil || !g.Asks() {
@@ -234,20 +235,20 @@ func confirmed(f CallFacts, c Call, now time.Time) (id.Confirmation, *confirmati
 	if f.Row != nil { // nothing of it was sent, or the decision would not be here
 		retake = f.Row.Tx
 	}
-	var open, no *confirmation.Row
+	var good, open, no *confirmation.Row
 	for i, r := range f.Confirmations {
 		if r.Refuses(c.Input, g.ID, pin, now) {
 			no = &f.Confirmations[i]
 		}
-		if !c.Confirm.IsZero() && r.ID != c.Confirm {
-			continue
+		if r.Good(c.Input, g.ID, pin, retake, now) && (good == nil || r.ID == c.Confirm) {
+			good = &f.Confirmations[i]
 		}
-		if r.Good(c.Input, g.ID, pin, retake, now) {
-			return r.ID, nil, nil
-		}
-		if r.StateAt(now) == confirmation.Open && r.Input == c.Input && r.Grant == g.ID && r.Pin == pin {
+		if r.StateAt(now) == confirmation.Open && r.Input == c.Input && r.Grant == g.ID && r.Pin == pin && (open == nil || open.ID != c.Confirm) {
 			open = &f.Confirmations[i]
 		}
+	}
+	if good != nil {
+		return good.ID, nil, nil
 	}
 	if no != nil {
 		return id.Confirmation{}, nil, deniedFault(*no)
