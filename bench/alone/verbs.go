@@ -133,7 +133,7 @@ func (v *Verbs) Builtin(ctx context.Context, kind load.Kind, callers, n int) (me
 		calls[i] = v.command(v.put, fmt.Sprintf(`{"key":%q,"value":%q}`, load.KeyOf(v.made), load.Value), condition)
 	}
 	return meter.Spread(callers, n, func(_, i int) error {
-		answer, err := v.store.RunBuiltin(ctx, calls[i], calls[i].Args, []byte(condition))
+		answer, err := v.store.RunBuiltin(ctx, calls[i], []byte(condition))
 		if err == nil && answer.Status != invocation.OK {
 			err = answer.Fault
 		}

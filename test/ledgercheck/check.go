@@ -186,15 +186,22 @@ func (c *checker) kindOf(e *exchange) kind {
 		c.complain("%s: the host answers %s: %.300s", where, code, e.got.Body)
 		return refused
 	default:
-		if code == "unavailable" || code == "conflict" {
-			wants = "not_dispatched"
-		}
 		k = refused
-		if code == "not_found" || code == "grant_required" {
+		switch code {
+		case "conflict":
+			wants = "not_dispatched"
+		case "unavailable":
+			if a.Effects == "uncertain" {
+				return k // nobody could look whether the tx was sent before
+			}
+			wants = "not_dispatched"
+		case "not_found", "grant_required":
 			return k // rights that are gone hide an outcome, and not that it had an effect
-		}
-		if code == "tx_in_progress" {
-			k = running
+		case "tx_in_progress":
+			if a.Effects == "uncertain" {
+				return running
+			}
+			k, wants = running, "none"
 		}
 	}
 	if wants != "" && a.Effects != wants || k == refused && a.Effects != "none" && a.Effects != "not_dispatched" {
@@ -209,6 +216,7 @@ func (c *checker) answers(one *call) (finals int) {
 	told := "" // the outcome, as it was told last
 	var toldAt time.Time
 	fresh := 0
+	var sentAt time.Time // the first answer after which the call is known to have been sent
 	for _, e := range one.exchanges {
 		if e.answer == nil {
 			continue
@@ -217,6 +225,12 @@ func (c *checker) answers(one *call) (finals int) {
 			c.complain("%s %s: the answer is about %q", one.client, one.tx, e.answer.Tx)
 		}
 		k := c.kindOf(e)
+		if k == refused && !sentAt.IsZero() && e.sent.At.After(sentAt) && deniesSending(e) {
+			c.complain("%s %s: the call was sent, and then the host says %s %s", one.client, one.tx, e.answer.Error.Code, e.answer.Effects)
+		}
+		if sentAt.IsZero() && (k == final || k == doubted && e.sent.Nonce != "") && (e.answer.Effects == "reported" || e.answer.Effects == "uncertain") {
+			sentAt = e.got.At
+		}
 		if k == final && e.sent.Never {
 			continue // see refusedForGood
 		}
@@ -243,6 +257,17 @@ func (c *checker) answers(one *call) (finals int) {
 		c.complain("%s %s: %d answers say that this send was executed", one.client, one.tx, fresh)
 	}
 	return finals
+}
+
+// deniesSending reports whether a refusal says of its tx that nothing was sent. A
+// caller without rights is told nothing, and one that asks for something else is told
+// about that.
+func deniesSending(e *exchange) bool {
+	switch e.answer.Error.Code {
+	case "not_found", "grant_required", "tx_mismatch":
+		return false
+	}
+	return e.answer.Effects == "none" || e.answer.Effects == "not_dispatched"
 }
 
 // mayRefuse reports whether a refusal may follow an outcome: where the client

@@ -75,7 +75,9 @@ func good() *story {
 	s.put(line{Do: "granted", Client: "app"})
 	s.send(line{Tx: "t6", Key: "k"}, strings.Replace(ok("t6"), `"usage"`, `"version":"v1","usage"`, 1))
 	s.send(line{Tx: "t7", Key: "k", If: "v1"}, strings.Replace(ok("t7"), `"usage"`, `"version":"v2","usage"`, 1))
+	s.send(line{Tx: "t8", Nonce: "e"}, refusal("t8", "tx_in_progress", "uncertain"))
 	s.send(line{Tx: "t8", Nonce: "e"}, doubt("t8"))
+	s.send(line{Tx: "t8", Nonce: "e"}, refusal("t8", "unavailable", "uncertain"))
 	s.send(line{Tx: "t8", Nonce: "e"}, strings.Replace(again("t8"), `"usage"`, `"details":{"reconciled":{"by":"late_answer"}},"usage"`, 1))
 	s.nonces = []string{"a", "b", "c", "e", "f"}
 	result := []byte(`{"n":1}`)
@@ -150,7 +152,25 @@ func TestEveryRuleCanBeBroken(t *testing.T) {
 		{"a doubt that says reported", func(s *story) {
 			s.send(line{Tx: "t2", Nonce: "b"}, strings.Replace(doubt("t2"), "uncertain", "reported", 1))
 		}, "says effects reported"},
-		{"a refusal that says uncertain", func(s *story) { s.send(line{Tx: "t10", Nonce: "z"}, refusal("t10", "unavailable", "uncertain")) }, "says effects uncertain"},
+		{"a refusal that says uncertain", func(s *story) { s.send(line{Tx: "t10", Nonce: "z"}, refusal("t10", "conflict", "uncertain")) }, "says effects uncertain"},
+		{"a refusal that says reported", func(s *story) { s.send(line{Tx: "t10", Nonce: "z"}, refusal("t10", "unavailable", "reported")) }, "says effects reported"},
+		{"a doubt that is told as not sent", func(s *story) {
+			s.send(line{Tx: "t2", Nonce: "b"}, refusal("t2", "unavailable", "not_dispatched"))
+		}, "t2: the call was sent, and then the host says unavailable not_dispatched"},
+		{"a doubt of the journal that is told as not sent", func(s *story) {
+			s.send(line{Tx: "t11", Nonce: "y"}, strings.Replace(doubt("t11"), `"restart"`, `"journal_unknown"`, 1))
+			s.send(line{Tx: "t11", Nonce: "y"}, refusal("t11", "unavailable", "not_dispatched"))
+		}, "t11: the call was sent, and then the host says unavailable not_dispatched"},
+		{"an outcome that is told as not sent", func(s *story) {
+			s.send(line{Tx: "t1", Nonce: "a"}, no("t1", "rate_limited"))
+		}, "t1: the call was sent, and then the host says rate_limited none"},
+		{"in progress and no effect", func(s *story) {
+			s.send(line{Tx: "t10", Nonce: "z"}, refusal("t10", "tx_in_progress", "not_dispatched"))
+		}, "says effects not_dispatched"},
+		{"an effect of what was in progress and had none", func(s *story) {
+			s.send(line{Tx: "t10", Nonce: "z"}, no("t10", "tx_in_progress"))
+			s.nonces = append(s.nonces, "z")
+		}, "effect z: happened 1 times, the clients were told 0 to 0"},
 		{"a doubt with a result", func(s *story) {
 			s.send(line{Tx: "t2", Nonce: "b"}, strings.Replace(doubt("t2"), `"error"`, `"result":{},"error"`, 1))
 		}, "a doubt with a result"},

@@ -39,7 +39,7 @@ func (c *checker) byAnswers(one *call) span {
 			out.most = 1
 		case e.answer.Effects == "reported":
 			return span{1, 1} // also where the outcome is withheld
-		case e.answer.Effects == "uncertain" || e.answer.Error.Code == "tx_in_progress" || e.answer.Error.Code == "upstream_failed":
+		case e.answer.Effects == "uncertain":
 			out.most = 1
 		}
 	}

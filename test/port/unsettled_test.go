@@ -27,11 +27,13 @@ import (
 	"github.com/stewardhost/steward/internal/service/dispatch"
 )
 
-// journal is the real store behind a switch that makes settling fail.
+// journal is the real store behind switches that make settling fail, or everything.
 type journal struct {
 	*store.Store
-	mu   sync.Mutex
-	full bool
+	mu    sync.Mutex
+	full  bool
+	blind bool
+	first func() // called by the next settling
 }
 
 func (j *journal) fill(full bool) {
@@ -40,10 +42,47 @@ func (j *journal) fill(full bool) {
 	j.full = full
 }
 
+func (j *journal) close(blind bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.blind = blind
+}
+
+func (j *journal) trouble() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.blind {
+		return fault.New(fault.Unavailable, "the database cannot be read now").Because(errors.New("i/o error"))
+	}
+	return nil
+}
+
+func (j *journal) Reserve(ctx context.Context, c authority.Call) (authority.CallChanges, error) {
+	if err := j.trouble(); err != nil {
+		return authority.CallChanges{}, err
+	}
+	return j.Store.Reserve(ctx, c)
+}
+
+func (j *journal) Lookup(ctx context.Context, c authority.Caller, tx id.Tx) (invocation.Answer, error) {
+	if err := j.trouble(); err != nil {
+		return invocation.Answer{}, err
+	}
+	return j.Store.Lookup(ctx, c, tx)
+}
+
+func (j *journal) Recall(ctx context.Context, c authority.Call) (invocation.Answer, bool, error) {
+	if err := j.trouble(); err != nil {
+		return invocation.Answer{}, false, err
+	}
+	return j.Store.Recall(ctx, c)
+}
+
 func (j *journal) Settle(ctx context.Context, c authority.Caller, s authority.Settle) (invocation.Answer, error) {
 	j.mu.Lock()
 	full := j.full
 	j.mu.Unlock()
+	j.held()
 	if full {
 		return invocation.Answer{}, fault.New(fault.Unavailable, "no room").Because(errors.New("disk full"))
 	}
@@ -52,9 +91,10 @@ func (j *journal) Settle(ctx context.Context, c authority.Caller, s authority.Se
 
 // executor counts its calls and answers each the same way.
 type executor struct {
-	mu    sync.Mutex
-	calls int
-	event invocation.Event
+	mu     sync.Mutex
+	calls  int
+	event  invocation.Event
+	during func() // called while a call is under way
 }
 
 func (e *executor) Ready() bool                { return true }
@@ -63,10 +103,14 @@ func (e *executor) Call(context.Context, string, []byte, func(invocation.Event))
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.calls++
+	if e.during != nil {
+		e.during()
+	}
 	return e.event
 }
 
 type scene struct {
+	dir     string
 	journal *journal
 	exec    *executor
 	port    *dispatch.Port
@@ -76,9 +120,14 @@ type scene struct {
 
 func newScene(t *testing.T, ev invocation.Event) *scene {
 	t.Helper()
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "home"), store.Options{Ceiling: budget.Ceiling{PerMinute: 1 << 30, AtOnce: 1 << 20}})
+	dir := filepath.Join(t.TempDir(), "home")
+	s, err := store.Open(t.Context(), dir, store.Options{Ceiling: budget.Ceiling{PerMinute: 1 << 30, AtOnce: 1 << 20}})
 	must(t, err)
-	t.Cleanup(func() { must(t, s.Close()) })
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil && s.Fenced() == nil {
+			t.Error(err)
+		}
+	})
 	seeds, err := builtins.Seeds()
 	must(t, err)
 	owner, hand, err := s.EnsureOwner(t.Context(), "owner", seeds)
@@ -98,7 +147,7 @@ func newScene(t *testing.T, ev invocation.Event) *scene {
 	_, err = s.Approve(t.Context(), owner, which, authority.Approve{Owner: owner, Shown: authority.ReviewDigest(r.Row, []resource.Method{r.Methods[0].Method}),
 		Choices: []authority.Choice{{Method: "act"}}, NewConsent: id.New[id.Consent](), NewRevision: id.New[id.Revision]()})
 	must(t, err)
-	sc := &scene{journal: &journal{Store: s}, exec: &executor{event: ev}, hand: authority.Caller{Owner: owner, Client: hand},
+	sc := &scene{dir: dir, journal: &journal{Store: s}, exec: &executor{event: ev}, hand: authority.Caller{Owner: owner, Client: hand},
 		ref: dispatch.Reference{Resource: which.String(), Contract: r.Methods[0].Method.Contract, Method: "act"}}
 	sc.port = dispatch.New(sc.journal, func(id.Adapter) (dispatch.Executor, bool) { return sc.exec, true }, s.Node(), s.Epoch(), slog.New(slog.DiscardHandler))
 	return sc
@@ -139,6 +188,12 @@ func TestAnOutcomeThatCannotBeWrittenIsOwed(t *testing.T) {
 			}
 			if again := s.call(t, id.NewTx(time.Now())); again.Fault == nil || again.Fault.Code != fault.Unavailable || s.exec.calls != 1 {
 				t.Errorf("an equal call meanwhile: %+v, %d dispatched", again, s.exec.calls)
+			}
+			if again := s.call(t, tx); !alike(again, told) || s.exec.calls != 1 {
+				t.Errorf("the same call meanwhile: %+v %+v, %d dispatched", again, again.Fault, s.exec.calls)
+			}
+			if found := s.port.Lookup(t.Context(), s.hand, tx); !alike(found, told) {
+				t.Errorf("looked up meanwhile: %+v %+v", found, found.Fault)
 			}
 			s.journal.fill(false)
 			equal := s.call(t, id.NewTx(time.Now()))

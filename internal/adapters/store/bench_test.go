@@ -96,7 +96,7 @@ func BenchmarkBuiltin(b *testing.B) {
 			}
 			before := p.Stats()
 			spread(b, callers, func(i int64) error {
-				answer, err := p.RunBuiltin(b.Context(), calls[i], nil, []byte(`{"absent":true}`))
+				answer, err := p.RunBuiltin(b.Context(), calls[i], []byte(`{"absent":true}`))
 				if err == nil && answer.Status != invocation.OK {
 					err = answer.Fault
 				}

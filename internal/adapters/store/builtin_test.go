@@ -25,7 +25,7 @@ func (p *pool) runTx(t tester, c authority.Caller, tx id.Tx, alias, method, args
 	t.Helper()
 	call := p.command(t, c, tx, alias, method, args)
 	call.HasIf = condition != ""
-	return p.RunBuiltin(t.Context(), call, []byte(args), []byte(condition))
+	return p.RunBuiltin(t.Context(), call, []byte(condition))
 }
 
 // ok runs a built-in that must succeed and decodes its result.

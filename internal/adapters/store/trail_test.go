@@ -603,7 +603,7 @@ func TestARolledBackTransactionLeavesTheChainWhole(t *testing.T) {
 		put := n.command(t, n.hand, n.tx(), "@items", "put", fmt.Sprintf(`{"key":"%d","value":""}`, i))
 		put.HasIf = true
 		wg.Go(func() {
-			if _, err := n.RunBuiltin(t.Context(), put, nil, []byte(`{"absent":true}`)); err != nil {
+			if _, err := n.RunBuiltin(t.Context(), put, []byte(`{"absent":true}`)); err != nil {
 				t.Error(err)
 			}
 		})

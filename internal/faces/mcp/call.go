@@ -37,7 +37,7 @@ func (x *exchange) callTool(p frame.Params) {
 	}
 	if full := x.door.occupy(x.app); full != nil {
 		x.door.doorman.Denied(x.caller, full.Code)
-		x.tell(t, invocation.Refusal(req.Tx, full, effect.NotDispatched))
+		x.tell(t, invocation.Refusal(req.Tx, full, unasked(req)))
 		return
 	}
 	defer x.door.vacate(x.app)
@@ -144,6 +144,15 @@ func (x *exchange) hidden(name string, a invocation.Answer) bool {
 
 // aMoment is when it is worth to come again where too many calls are under way.
 const aMoment = int64(500)
+
+// unasked is what is known of the effects of a call that the port was not asked
+// about. A tx that the client made may have been sent before.
+func unasked(r dispatch.Request) effect.Outcome {
+	if r.Minted {
+		return effect.NotDispatched
+	}
+	return effect.Uncertain
+}
 
 func (d *Door) occupy(a *app) *fault.Fault {
 	d.mu.Lock()

@@ -59,10 +59,12 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Refuse answers for the checks that stand before the door, in the form and with
 // the status that they chose. Internal means that the door itself broke, perhaps
-// with a call under way, so it tells nothing about effects.
+// with a call under way, and with the host's own limits nobody has looked at the tx,
+// which may have been sent before: then nothing is told about effects.
 func Refuse(w http.ResponseWriter, status int, f *fault.Fault) {
 	effects := effect.None
-	if f.Code == fault.Internal {
+	switch f.Code {
+	case fault.Internal, fault.RateLimited, fault.Unavailable:
 		effects = effect.Uncertain
 	}
 	write(w, status, responseOf(invocation.Refusal(id.Tx{}, f, effects)))
@@ -114,7 +116,8 @@ func (d *Door) refuse(caller authority.Caller, tx id.Tx, err error) invocation.A
 }
 
 // refusal answers for an error that came before the port was asked. An error
-// that is no fault is of the store, which was only read.
+// that is no fault is of the store, which could not be read: this request has sent
+// nothing, but its tx may have been sent before.
 func refusal(tx id.Tx, err error) invocation.Answer {
 	var f *fault.Fault
 	if !errors.As(err, &f) {
@@ -122,7 +125,7 @@ func refusal(tx id.Tx, err error) invocation.Answer {
 	}
 	effects := effect.None
 	if f.Code == fault.Unavailable {
-		effects = effect.NotDispatched
+		effects = effect.Uncertain
 	}
 	return invocation.Refusal(tx, f, effects)
 }

@@ -338,7 +338,7 @@ func TestStoreThatCannotBeReadIsUnavailable(t *testing.T) {
 	f.Door = New(access.New(broken, f.pool.Denied, authority.ForRPC), f.port, slog.New(slog.NewTextHandler(&log, nil)))
 	w := f.post(rpcwire.Call.Path, envelope())
 	resp := answered(t, w)
-	if w.Code != 503 || resp.Effects != rpcwire.NotDispatched || strings.Contains(w.Body.String(), "canaries") {
+	if w.Code != 503 || resp.Effects != rpcwire.Uncertain || strings.Contains(w.Body.String(), "canaries") {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
 	if !strings.Contains(log.String(), "canaries") {

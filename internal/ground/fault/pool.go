@@ -54,6 +54,6 @@ var poolRows = []Row{
 	internalRow,
 	{Unsupported, 501, rpcHost, NewTx, true, "This host does not offer that."},
 	{UpstreamFailed, 502, rpcHost, NewTx, true, "The upstream was called and answered with a failure."},
-	{Unavailable, 503, rpcHost, SameTx, true, "It cannot be called now; no byte went out."},
+	{Unavailable, 503, rpcHost, SameTx, true, "It cannot be called now; this request sent no byte."},
 	{Indeterminate, 504, rpcHost, AfterReconcile, true, "The call may have happened; it must not be repeated before it is reconciled."},
 }

@@ -31,8 +31,9 @@ func (e *execution) wait(ctx context.Context, exec Executor, found bool) invocat
 	}
 	row, err := e.port.journal.Mark(context.WithoutCancel(ctx), e.caller, authority.AttemptOf(e.row))
 	if err != nil {
-		e.owe(invocation.Event{Kind: invocation.Unreached, Detail: "the dispatch mark could not be written"})
-		return refusal(e.row.Tx, markFault(err))
+		answer := refusal(e.row.Tx, markFault(err))
+		e.owe(invocation.Event{Kind: invocation.Unreached, Detail: "the dispatch mark could not be written"}, answer)
+		return answer
 	}
 	e.row = row
 	return e.send(ctx, exec)
@@ -104,8 +105,9 @@ func (e *execution) settle(ctx context.Context, ev invocation.Event) invocation.
 	answer, err := e.port.journal.Settle(ctx, e.caller, e.outcome(ev, false))
 	if err != nil {
 		e.port.log.Error("outcome not durable", "invocation", e.row.ID.String(), "tx", e.row.Tx.String(), "err", err)
-		e.owe(ev)
-		return e.unknown()
+		answer := e.unknown()
+		e.owe(ev, answer)
+		return answer
 	}
 	_ = failpoint.Hit(failpoint.Settled) // nothing here can fail any more
 	return answer
@@ -114,14 +116,14 @@ func (e *execution) settle(ctx context.Context, ev invocation.Event) invocation.
 // owe has the port settle the attempt as soon as the store takes it: first as the
 // doubt that the caller is told, so that the answer of the tx stays what it was,
 // then with what the executor really said.
-func (e *execution) owe(ev invocation.Event) {
+func (e *execution) owe(ev invocation.Event, told invocation.Answer) {
 	if e.row.DispatchedAt.IsZero() {
-		e.port.unsettled.owe(debt{e.caller, []authority.Settle{e.outcome(ev, false)}})
+		e.port.unsettled.owe(debt{e.caller, told, []authority.Settle{e.outcome(ev, false)}})
 		return
 	}
 	doubt := authority.Settle{Attempt: authority.AttemptOf(e.row), Outcome: journalUnknown,
 		Verdict: invocation.Verdict{State: invocation.Indeterminate, Code: fault.Indeterminate, Effects: effect.Uncertain}}
-	e.port.unsettled.owe(debt{e.caller, []authority.Settle{doubt, e.outcome(ev, true)}})
+	e.port.unsettled.owe(debt{e.caller, told, []authority.Settle{doubt, e.outcome(ev, true)}})
 }
 
 var journalUnknown = invocation.Outcome{Code: fault.Indeterminate, Reason: "journal_unknown", Effects: effect.Uncertain}

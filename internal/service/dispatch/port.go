@@ -21,7 +21,6 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/digest"
-	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/failpoint"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -45,8 +44,11 @@ type Journal interface {
 	Mark(ctx context.Context, c authority.Caller, a authority.Attempt) (invocation.Row, error)
 	Settle(ctx context.Context, c authority.Caller, s authority.Settle) (invocation.Answer, error)
 	// RunBuiltin reserves, executes a built-in and settles in one commit.
-	RunBuiltin(ctx context.Context, c authority.Call, args, condition []byte) (invocation.Answer, error)
+	RunBuiltin(ctx context.Context, c authority.Call, condition []byte) (invocation.Answer, error)
 	Lookup(ctx context.Context, c authority.Caller, tx id.Tx) (invocation.Answer, error)
+	// Recall answers a call that could not be decided from what is recorded of its
+	// tx, without writing; false where nothing of it was sent.
+	Recall(ctx context.Context, c authority.Call) (invocation.Answer, bool, error)
 	// Denied records an attempt that none of the other verbs has seen.
 	Denied(c authority.Caller, code fault.Code)
 }
@@ -118,12 +120,16 @@ func (p *Port) Call(ctx context.Context, caller authority.Caller, r Request) (an
 	if err := failpoint.Hit(failpoint.Parsed); err != nil {
 		return refusal(r.Tx, err)
 	}
-	answer, err := p.try(ctx, caller, r)
+	c, answer, err := p.try(ctx, caller, r)
 	if authority.IsStale(err) {
 		p.known.renew(caller, r.Ref)
-		answer, err = p.try(ctx, caller, r)
+		c, answer, err = p.try(ctx, caller, r)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case authority.IsTrouble(err):
+		answer = p.recall(ctx, c, err)
+	default:
 		answer = refusal(r.Tx, err)
 	}
 	if answer.Fault != nil && answer.Invocation.IsZero() && isAuthority(answer.Fault.Code) {
@@ -141,48 +147,47 @@ func isAuthority(c fault.Code) bool {
 	return false
 }
 
-// Lookup tells what is recorded of a tx. It never dispatches and extends
-// nothing.
-func (p *Port) Lookup(ctx context.Context, caller authority.Caller, tx id.Tx) invocation.Answer {
-	answer, err := p.journal.Lookup(ctx, caller, tx)
-	if err != nil {
-		return refusal(tx, err)
-	}
-	return answer
-}
-
-func (p *Port) try(ctx context.Context, caller authority.Caller, r Request) (invocation.Answer, error) {
+// try gives an answer, or an error about which nothing of this request was sent, with
+// the call as far as it was made out by then.
+func (p *Port) try(ctx context.Context, caller authority.Caller, r Request) (authority.Call, invocation.Answer, error) {
 	def, whole := claimed(r.Ref)
 	if !whole || p.known.lets(caller, r.Ref) {
 		var err error
 		if def, err = p.known.resolve(ctx, p.journal, caller.Owner, r.Ref); err != nil {
-			return invocation.Answer{}, unavailable(err)
+			err = unavailable(err)
+			p.journal.Denied(caller, fault.From(err).Code)
+			return authority.Call{Caller: caller, Tx: r.Tx, Minted: r.Minted}, invocation.Answer{}, err
 		}
 	}
 	c, args, err := p.command(caller, r, def)
 	if err != nil {
 		p.journal.Denied(caller, fault.From(err).Code)
-		return invocation.Answer{}, err
+		return c, invocation.Answer{}, err
 	}
 	if def.Method.Binding.Kind == resource.ByHost {
-		return p.journal.RunBuiltin(ctx, c, args, r.If)
+		answer, err := p.journal.RunBuiltin(ctx, c, r.If)
+		if err == nil && answer.Status == invocation.InDoubt && !answer.Replayed {
+			p.unsettled.remember(c.Caller, answer) // it may not be in the journal
+		}
+		return c, answer, err
 	}
-	if err := p.payDebts(ctx); err != nil {
-		return invocation.Answer{}, err
+	if err := p.payDebts(ctx, c.Deadline); err != nil {
+		p.journal.Denied(caller, fault.From(err).Code)
+		return c, invocation.Answer{}, err
 	}
 	exec, found := p.executors(def.Method.Binding.Adapter)
 	c.Ready = found && exec.Ready()
 	ch, err := p.journal.Reserve(ctx, c)
-	if err != nil && ch.Known != "" {
-		return invocation.Refusal(r.Tx, fault.From(err), ch.Known), nil
+	if err != nil && ch.Known != "" && !authority.IsTrouble(err) {
+		return c, invocation.Refusal(r.Tx, fault.From(err), ch.Known), nil
 	}
 	if err != nil {
-		return invocation.Answer{}, err
+		return c, invocation.Answer{}, err
 	}
 	if ch.Action == authority.Replay {
 		answer := ch.Row.Answer()
 		answer.Replayed = true
-		return answer, nil
+		return c, answer, nil
 	}
 	e := execution{p, caller, def, ch.Row, args, r.Progress}
 	// One clock for all of it: the deadline is set once, by the decision, and a changed
@@ -190,9 +195,9 @@ func (p *Port) try(ctx context.Context, caller authority.Caller, r Request) (inv
 	ctx, cancel := context.WithTimeout(ctx, ch.Row.DeadlineAt.Sub(ch.Row.ReservedAt))
 	defer cancel()
 	if ch.Action == authority.Wait {
-		return e.wait(ctx, exec, found), nil
+		return c, e.wait(ctx, exec, found), nil
 	}
-	return e.send(ctx, exec), nil
+	return c, e.send(ctx, exec), nil
 }
 
 // command builds the plain command from a request. Its faults depend on nothing
@@ -229,17 +234,6 @@ func (p *Port) command(caller authority.Caller, r Request, def definition) (auth
 		args = r.Args // the executor gets the caller's own bytes
 	}
 	return c, args, nil
-}
-
-// refusal answers an error that came before anything was dispatched.
-func refusal(tx id.Tx, err error) invocation.Answer {
-	f := fault.From(err)
-	effects := effect.None
-	switch f.Code {
-	case fault.Unavailable, fault.Conflict:
-		effects = effect.NotDispatched
-	}
-	return invocation.Refusal(tx, f, effects)
 }
 
 func unavailable(err error) error {

@@ -55,10 +55,10 @@ var operations = map[operationKey]operation{
 // RunBuiltin decides about a call of a built-in, executes it and writes its
 // outcome in one commit. A call that fails on the state of things, such as a
 // precondition that does not hold, is journalled as failed and had no effect. A
-// commit of unknown outcome is a doubt, never a refusal (fault points, FP18).
-// The arguments are those of the call's canonical form; condition is the raw
+// commit of unknown outcome is a doubt, never a refusal (fault points, FP18); it
+// says nothing new of a call that was executed before. Condition is the raw
 // precondition or nil.
-func (j *Journal) RunBuiltin(ctx context.Context, c authority.Call, _, condition []byte) (invocation.Answer, error) {
+func (j *Journal) RunBuiltin(ctx context.Context, c authority.Call, condition []byte) (invocation.Answer, error) {
 	c.Ready = true
 	var d decided
 	err := j.ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
@@ -79,12 +79,12 @@ func (j *Journal) RunBuiltin(ctx context.Context, c authority.Call, _, condition
 		d.Row, err = j.finish(tx, d, end)
 		return err
 	})
-	if errors.Is(err, sqldb.ErrUnknown) && d.Action != "" {
+	if errors.Is(err, sqldb.ErrUnknown) && d.Action == authority.Dispatch {
 		return unknown(d.Row), nil
 	}
 	if err != nil {
 		j.deny(c.Caller, c.Tx, err, d.refusal)
-		if d.Known != "" {
+		if d.Known != "" && !authority.IsTrouble(err) {
 			return invocation.Refusal(c.Tx, fault.From(err), d.Known), nil
 		}
 		return invocation.Answer{}, err

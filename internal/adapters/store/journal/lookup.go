@@ -23,7 +23,12 @@ func (j *Journal) Lookup(ctx context.Context, c authority.Caller, which id.Tx) (
 			if bad := authority.Authenticate(s, c, tx.Now); bad != nil {
 				return bad
 			}
-			return authority.NotFound()
+			var told bool
+			f := authority.CallFacts{Standing: s, Restored: j.ledger.Restored()}
+			if answer, told = authority.Unknown(f, c, which, false, tx.Now); !told {
+				return authority.NotFound()
+			}
+			return nil
 		}
 		answer = authority.Reply(s, *row, c, tx.Now)
 		return nil
@@ -39,4 +44,23 @@ func (j *Journal) Lookup(ctx context.Context, c authority.Caller, which id.Tx) (
 	answer.Replayed = answer.Status != invocation.Underway
 	j.replayed(c, *row)
 	return answer, nil
+}
+
+// Recall answers a call that could not be decided, because nothing can be written
+// now, from what is recorded of its tx; false where nothing of it was sent. It writes
+// nothing, into the trail neither.
+func (j *Journal) Recall(ctx context.Context, c authority.Call) (answer invocation.Answer, known bool, err error) {
+	err = j.ledger.Read(ctx, func(tx *ledger.Tx) error {
+		row, s, err := j.memory.AttemptStanding(tx.Tx, c.Caller, c.Tx, tx.Now)
+		if err != nil {
+			return err
+		}
+		f := authority.CallFacts{Standing: s, Row: row, Restored: j.ledger.Restored()}
+		answer, known = authority.Recall(f, c, tx.Now)
+		return nil
+	})
+	if err != nil {
+		return invocation.Answer{}, false, err
+	}
+	return answer, known, nil
 }

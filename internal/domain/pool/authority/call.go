@@ -81,7 +81,7 @@ type CallChanges struct {
 	Taken  bool           // Row replaces the not_dispatched row of the same tx
 	Use    id.Confirmation
 	Ask    *confirmation.Row
-	Known  effect.Outcome // of a refused resend: what the row says of the call's effects
+	Known  effect.Outcome // of a refused resend: what is known of the call's effects
 }
 
 // DecideCall decides about one call (pool page, sections 5 to 7). Order matters:
@@ -89,20 +89,8 @@ type CallChanges struct {
 // repeat guard, budget, confirmation. A refusal has used nothing of a budget, and
 // what is used up asks the owner no question.
 func DecideCall(f CallFacts, c Call, now time.Time) (CallChanges, *fault.Fault) {
-	if bad := Authenticate(f.Standing, c.Caller, now); bad != nil {
-		return CallChanges{}, bad
-	}
-	if f.Row != nil && f.Row.Request != c.Request {
-		return CallChanges{}, fault.New(fault.TxMismatch, "this tx was used before with another request")
-	}
-	if bad := Authorize(f.Standing, c.Caller, now); bad != nil {
-		return CallChanges{Known: effectsTold(bad, f.Row)}, withSettled(bad, f.Row)
-	}
-	if f.Row != nil && f.Row.State.Unresolved() {
-		return CallChanges{}, fault.New(fault.TxInProgress, "this tx is being executed")
-	}
-	if f.Row != nil && f.Row.State != invocation.NotDispatched {
-		return CallChanges{Action: Replay, Row: *f.Row}, nil
+	if ch, bad, over := past(f, c, now); over {
+		return ch, bad
 	}
 	if bad := admissible(f, c, now); bad != nil {
 		return CallChanges{}, bad
@@ -119,11 +107,39 @@ func DecideCall(f CallFacts, c Call, now time.Time) (CallChanges, *fault.Fault) 
 	return ch, nil
 }
 
+// past decides what the caller's authority and the tx's own past decide alone;
+// false where nothing of the tx was sent and it may be executed.
+func past(f CallFacts, c Call, now time.Time) (CallChanges, *fault.Fault, bool) {
+	if bad := Authenticate(f.Standing, c.Caller, now); bad != nil {
+		return CallChanges{}, bad, true
+	}
+	if f.Row != nil && f.Row.Request != c.Request {
+		return CallChanges{}, fault.New(fault.TxMismatch, "this tx was used before with another request"), true
+	}
+	if bad := Authorize(f.Standing, c.Caller, now); bad != nil {
+		return CallChanges{Known: effectsTold(bad, f.Row)}, withSettled(bad, f.Row), true
+	}
+	if f.Row != nil && f.Row.State.Unresolved() {
+		return CallChanges{Known: f.Row.Answer().Effects}, fault.New(fault.TxInProgress, "this tx is being executed"), true
+	}
+	if f.Row != nil && f.Row.State != invocation.NotDispatched {
+		return CallChanges{Action: Replay, Row: *f.Row}, nil, true
+	}
+	if bad := checkRestored(f.Restored, c); bad != nil {
+		return CallChanges{Known: effect.Uncertain}, bad, true
+	}
+	return CallChanges{}, nil, false
+}
+
 // withSettled tells a caller who has lost its authority whether its own call is
-// over, and nothing else of it (decision 7).
+// over, and nothing else of it (decision 7). Unavailable promises that nothing was
+// sent, so it is no answer about a call that was.
 func withSettled(f *fault.Fault, row *invocation.Row) *fault.Fault {
 	if row == nil || f.Code == fault.NotFound || f.Code == fault.Unauthenticated {
 		return f
+	}
+	if f.Code == fault.Unavailable && row.Answer().Effects != effect.NotDispatched {
+		f = needsConsent(f.Text)
 	}
 	return f.With("settled", row.State.Settled())
 }
@@ -152,9 +168,6 @@ func admissible(f CallFacts, c Call, now time.Time) *fault.Fault {
 		if bad := checkAge(c.Tx, now); bad != nil {
 			return bad
 		}
-	}
-	if bad := checkRestored(f.Restored, c); bad != nil {
-		return bad
 	}
 	if !c.Contract.IsZero() && c.Contract != s.Method.Document {
 		return fault.New(fault.NeedsConsent, "the contract is not the one that the digest names").
