@@ -338,3 +338,28 @@ func TestARefusalForTheBudgetConsumesNothing(t *testing.T) {
 		t.Errorf("the tx was consumed: %+v", ch.Row)
 	}
 }
+
+// Giving a grant again gives no day again, nor what a doubt holds of it (invariant
+// I50); a grant that was revoked is another thing.
+func TestAGrantGivenAgainKeepsItsDay(t *testing.T) {
+	money := func(price int64) budget.Limit { return budget.Limit{Price: price, SpendPerDay: 20, Currency: "EUR"} }
+	for name, limits := range map[string][2]budget.Limit{
+		"calls":         {{PerDay: 2}, {PerDay: 2, PerMinute: 50}},
+		"money":         {money(10), money(10)},
+		"a lower price": {money(10), money(1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBounded(t, limits[0], 1)
+			app := b.apps[0]
+			must(t, b.done(t, app, invocation.Event{Kind: invocation.Broken}))
+			must(t, b.done(t, app, answered))
+			again := b.grantWithin(t, app, b.resource, limits[1], "add")
+			wantFault(t, b.done(t, app, answered), fault.BudgetExhausted)
+			_, err := b.Revoke(t.Context(), b.owner, again)
+			must(t, err)
+			b.grantWithin(t, app, b.resource, limits[1], "add")
+			must(t, b.done(t, app, answered))
+			b.holds(t)
+		})
+	}
+}

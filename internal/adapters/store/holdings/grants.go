@@ -52,6 +52,9 @@ func (h *Holdings) Grant(ctx context.Context, which id.Resource, c authority.Gra
 			return false, err
 		}
 		for _, r := range ch.Rows {
+			if err := carry(tx, r); err != nil {
+				return false, err
+			}
 			if err := record.PutGrant(tx.Tx, r); err != nil {
 				return false, err
 			}
@@ -88,6 +91,22 @@ func grantFacts(tx *ledger.Tx, which id.Resource, c authority.GrantMethods) (f a
 	}
 	_, err = tx.One(standingAssignment, []any{c.Owner.String(), c.Client.String(), which.String()}, record.Text(&f.Assignment))
 	return f, err
+}
+
+// carry gives a row what the day holds of the standing one that it takes the place of
+// (invariant I50). A row that was revoked is over, and the next one begins anew.
+func carry(tx *ledger.Tx, r grant.Row) error {
+	rows, err := tx.Query(grantsOn, r.Key.Owner.String(), r.Key.Client.String(), r.Key.Resource.String())
+	list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (grant.Row, error) { return record.ScanGrant(rows) })
+	if err != nil {
+		return err
+	}
+	for _, was := range list {
+		if was.Key == r.Key {
+			return tally.Carry(tx.Tx, r.Key.Owner, was, r, tx.Now)
+		}
+	}
+	return nil
 }
 
 // auditGrant writes the row of the trail about a row of authority. More is the

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/budget"
+	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/sqldb"
@@ -33,6 +34,7 @@ const (
 	callsOfDay = "SELECT d.calls FROM spending d WHERE d.owner = $1 AND d.grant_id = $2 AND d.day = $3"
 	spend      = "INSERT INTO spending (owner, grant_id, day, calls) VALUES ($1, $2, $3, 1) " +
 		"ON CONFLICT (owner, grant_id, day) DO UPDATE SET calls = spending.calls + 1"
+	carry  = "UPDATE spending SET grant_id = $4, calls = $5 WHERE owner = $1 AND grant_id = $2 AND day = $3"
 	hold   = "UPDATE spending SET calls = calls + 1 WHERE owner = $1 AND grant_id = $2 AND day = $3"
 	refund = "UPDATE spending SET calls = calls - 1 WHERE owner = $1 AND grant_id = $2 AND day = $3 AND calls > 0"
 )
@@ -110,6 +112,16 @@ func Today(tx *sqldb.Tx, owner id.Owner, grant id.Grant, now time.Time) (calls i
 // Spend takes one call of a grant's day.
 func Spend(tx *sqldb.Tx, s Scope, now time.Time) error {
 	_, err := tx.Exec(spend, s.Owner.String(), s.Grant.String(), day(now))
+	return err
+}
+
+// Carry moves what the day of one grant holds to the grant that takes its place.
+func Carry(tx *sqldb.Tx, owner id.Owner, from, to grant.Row, now time.Time) error {
+	calls, err := Today(tx, owner, from.ID, now)
+	if err != nil || calls == 0 {
+		return err
+	}
+	_, err = tx.Exec(carry, owner.String(), from.ID.String(), day(now), to.ID.String(), budget.Carried(calls, from.Limit, to.Limit))
 	return err
 }
 

@@ -292,6 +292,62 @@ func TestACallIsAllowedOnlyIfEverythingHolds(t *testing.T) {
 	}
 }
 
+// No refusal of a tx that was sent says that it had no effects, and none that is
+// `unavailable` is about one (invariants I59, I64; pool page, section 5).
+func TestARefusalIsTrueOfWhatWasSent(t *testing.T) {
+	effects := map[invocation.State]effect.Outcome{invocation.Reserved: effect.None, invocation.NotDispatched: effect.NotDispatched,
+		invocation.Dispatching: effect.Uncertain, invocation.Indeterminate: effect.Uncertain, invocation.Succeeded: effect.Reported}
+	for state, known := range effects {
+		for name, spoil := range map[string]func(*scene){
+			"nothing is wrong":      func(*scene) {},
+			"the connection is off": func(s *scene) { s.facts.Standing.AdapterLive = false },
+			"the resource is off":   func(s *scene) { s.facts.Standing.Resource.State = resource.Disabled },
+			"the owner's connection": func(s *scene) {
+				s.facts.Standing.Client.Kind, s.facts.Standing.AdapterLive = authority.OwnersHand, false
+			},
+			"the grant is suspended": func(s *scene) { s.facts.Standing.Grant.State = grant.Suspended },
+		} {
+			s := allowed(t)
+			s.facts.Row = s.row(state)
+			s.facts.Row.Outcome = invocation.Outcome{Effects: known}
+			spoil(s)
+			ch, bad := authority.DecideCall(s.facts, s.call, now)
+			if bad != nil && (ch.Known != known || bad.Code == fault.Unavailable && known != effect.NotDispatched) {
+				t.Errorf("%s, %s: sent again: %v, effects %q, want %s", state, name, bad, ch.Known, known)
+			}
+			got, over := authority.Recall(s.facts, s.call, now)
+			if want := state != invocation.NotDispatched || bad != nil; over != want || over && got.Effects != known {
+				t.Errorf("%s, %s: recalled: %v %+v, want %v with %s", state, name, over, got, want, known)
+			}
+			found := authority.Reply(s.facts.Standing, *s.facts.Row, s.call.Caller, now)
+			if f := found.Fault; found.Effects != known || f != nil && f.Code == fault.Unavailable && known != effect.NotDispatched {
+				t.Errorf("%s, %s: looked up: %+v, want effects %s", state, name, found, known)
+			}
+		}
+	}
+}
+
+// A tx without a row was not sent, but where the store is a copy that does not know.
+func TestATxFromBeforeARestoreIsUncertain(t *testing.T) {
+	s := allowed(t)
+	if got, told := authority.Recall(s.facts, s.call, now); told {
+		t.Errorf("a tx that nobody sent: %+v", got)
+	}
+	s.facts.Restored = now
+	ch, bad := authority.DecideCall(s.facts, s.call, now)
+	if bad == nil || bad.Code != fault.TxExpired || ch.Known != effect.Uncertain {
+		t.Errorf("sent: %v, effects %q", bad, ch.Known)
+	}
+	if got, told := authority.Recall(s.facts, s.call, now); !told || got.Fault.Code != fault.TxExpired || got.Effects != effect.Uncertain {
+		t.Errorf("recalled: %v %+v", told, got)
+	}
+	own := s.row(invocation.Dispatching)
+	s.facts.Row, s.facts.Restored, s.call.NewInvocation = own, time.Time{}, own.ID
+	if got, told := authority.Recall(s.facts, s.call, now); told {
+		t.Errorf("what this very call reserved and will not send: %+v", got)
+	}
+}
+
 // What does not exist and what is not the caller's to see are one fault.
 func TestAbsentAndForeignAreTheSame(t *testing.T) {
 	absent, foreign := allowed(t), allowed(t)

@@ -6,12 +6,15 @@
 // What is used is counted inside the transaction of each call, so a decision is
 // never older than what it counts. A call in doubt keeps what it took of a day;
 // one of which nothing was sent gives it back; a refused call takes nothing. A
-// minute counts what was admitted, whatever came of it, and a place among the
-// calls at once is free when the call is over, or when its deadline and the grace
-// have passed. Everything here is a plain value.
+// minute counts each call that was admitted, whatever came of it; one of which
+// nothing was sent and that is admitted again counts where it was last. A place among
+// the calls at once is free when the call is over, or when its deadline and the
+// grace have passed. A grant that takes a standing one's place goes on with its day.
+// Everything here is a plain value.
 package budget
 
 import (
+	"math/bits"
 	"time"
 
 	"github.com/stewardhost/steward/internal/ground/bound"
@@ -187,6 +190,26 @@ func admitDay(l Limit, today int64, now time.Time) *fault.Fault {
 			With("currency", l.Currency)
 	}
 	return nil
+}
+
+// Carried is how many calls of the day a grant begins with that takes the place of one
+// with another limit, so that neither the calls nor the money of the day are given
+// twice. Money is counted in calls at the new price, rounded up; sums in two
+// currencies are not compared.
+func Carried(calls int64, was, now Limit) int64 {
+	if was.Price <= now.Price || now.Price == 0 || was.Currency != now.Currency {
+		return calls
+	}
+	high, low := bits.Mul64(uint64(max(calls, 0)), uint64(was.Price))
+	most := uint64(bound.BudgetMost.Max)
+	if high >= uint64(now.Price) {
+		return bound.BudgetMost.Max
+	}
+	n, rest := bits.Div64(high, low, uint64(now.Price))
+	if rest > 0 {
+		n++
+	}
+	return int64(min(n, most))
 }
 
 func limited(code fault.Code, text, scope string, most int64, resets, now time.Time) *fault.Fault {

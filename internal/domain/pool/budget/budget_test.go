@@ -96,6 +96,27 @@ func TestUsingLessIsNeverWorse(t *testing.T) {
 	})
 }
 
+func TestANewLimitGivesNoDayTwice(t *testing.T) {
+	euro := func(price int64) budget.Limit { return budget.Limit{Price: price, SpendPerDay: 100, Currency: "EUR"} }
+	for _, c := range []struct {
+		calls    int64
+		was, now budget.Limit
+		want     int64
+	}{
+		{7, budget.Limit{PerDay: 9}, budget.Limit{PerDay: 20}, 7},
+		{7, euro(5), euro(5), 7},
+		{7, euro(5), euro(2), 18},
+		{7, euro(2), euro(5), 7},
+		{7, euro(2), budget.Limit{PerDay: 9}, 7},
+		{7, euro(5), budget.Limit{Price: 1, SpendPerDay: 9, Currency: "USD"}, 7},
+		{1 << 40, euro(1 << 40), euro(1), 1 << 40},
+	} {
+		if got := budget.Carried(c.calls, c.was, c.now); got != c.want {
+			t.Errorf("%d calls of %+v are %d of %+v, want %d", c.calls, c.was, got, c.now, c.want)
+		}
+	}
+}
+
 func TestLimitsThatMeanNothingAreRefused(t *testing.T) {
 	for l, ok := range map[budget.Limit]bool{
 		{}: true, {PerMinute: 1, PerDay: 2}: true, {Price: 1, SpendPerDay: 10, Currency: "EUR"}: true,
