@@ -63,6 +63,8 @@ type modelGrant struct {
 	limit    budget.Limit
 	expires  time.Time
 	revoked  bool
+	since    time.Time // when it took the place of another
+	carried  int64     // calls of that day, of the one before
 }
 
 type modelRow struct {
@@ -123,6 +125,15 @@ func (m *model) denied(a *modelApp, method string) fault.Code {
 	return ""
 }
 
+// refused is denied for a tx with a row: what was sent is never unavailable.
+func (m *model) refused(a *modelApp, method string, r *modelRow) fault.Code {
+	code := m.denied(a, method)
+	if r != nil && r.state != invocation.NotDispatched && code == fault.Unavailable {
+		return fault.NeedsConsent
+	}
+	return code
+}
+
 func (m *model) lives(g *modelGrant) bool {
 	return !g.revoked && (g.expires.IsZero() || m.now().Before(g.expires))
 }
@@ -152,7 +163,7 @@ func (m *model) decide(a *modelApp, tx id.Tx, method, args string, ack id.Tx) de
 	if r != nil && (r.method != method || r.args != args) {
 		return decision{code: fault.TxMismatch}
 	}
-	if code := m.denied(a, method); code != "" {
+	if code := m.refused(a, method, r); code != "" {
 		return decision{code: code}
 	}
 	if r != nil && r.state.Unresolved() {
@@ -223,17 +234,25 @@ func (m *model) full(a *modelApp, g *modelGrant) fault.Code {
 		over(g.limit.PerMinute, g.limit.AtOnce, func(r *modelRow) bool { return r.grant == g.id }) {
 		return fault.RateLimited
 	}
-	day := func(at time.Time) string { return at.UTC().Format(time.DateOnly) }
-	used := int64(0)
-	for _, r := range m.rows {
-		if r.grant == g.id && day(r.admitted) == day(m.now()) && r.state != invocation.NotDispatched && r.state != invocation.ReconciledFailed {
-			used++
-		}
-	}
+	used := m.used(g)
 	if g.limit.PerDay > 0 && used >= g.limit.PerDay || g.limit.SpendPerDay > 0 && (used+1)*g.limit.Price > g.limit.SpendPerDay {
 		return fault.BudgetExhausted
 	}
 	return ""
+}
+
+// used counts the day of a grant that has a budget of a day, with what it took over.
+func (m *model) used(g *modelGrant) (calls int64) {
+	day := func(at time.Time) string { return at.UTC().Format(time.DateOnly) }
+	if day(g.since) == day(m.now()) {
+		calls = g.carried
+	}
+	for _, r := range m.rows {
+		if g.limit.Daily() && r.grant == g.id && day(r.admitted) == day(m.now()) && r.state != invocation.NotDispatched && r.state != invocation.ReconciledFailed {
+			calls++
+		}
+	}
+	return calls
 }
 
 // confirm looks for a yes, for a call whose row, if it has one, was not dispatched.
@@ -602,7 +621,7 @@ func (m *model) outcome(rt *rapid.T, r *modelRow, to invocation.State) {
 // given holds an answer against the recorded one, or against the refusal that the
 // caller has to get instead of it (invariant I47).
 func (m *model) given(rt *rapid.T, r *modelRow, a invocation.Answer) {
-	code := m.denied(r.app, r.method)
+	code := m.refused(r.app, r.method, r)
 	if code == "" {
 		if look(a) != r.answer {
 			rt.Fatalf("answered\n%s\nwant\n%s", look(a), r.answer)
@@ -714,6 +733,9 @@ func (m *model) grant(rt *rapid.T) {
 	g := &modelGrant{id: id.New[id.Grant](), revision: m.methods[method].revision}
 	g.limit = rapid.SampledFrom([]budget.Limit{{}, {}, {PerMinute: 2}, {AtOnce: 1}, {PerDay: 2}, {PerDay: 3, PerMinute: 1},
 		{Price: 5, SpendPerDay: 14, Currency: "EUR"}}).Draw(rt, "limit")
+	if was := a.grants[method]; was != nil && !was.revoked {
+		g.since, g.carried = m.now(), m.used(was)
+	}
 	if rapid.IntRange(0, 3).Draw(rt, "expires") == 0 {
 		g.expires = m.now().Add(7 * time.Minute)
 	}
