@@ -42,6 +42,7 @@ type Server struct {
 
 	mu        sync.Mutex
 	opt       Options
+	as, mcp   string            // their addresses
 	clients   map[string]string // secrets by client
 	codes     map[string]url.Values
 	access    map[string]time.Time // until
@@ -57,21 +58,25 @@ type Server struct {
 func Start(t testing.TB, opt Options) *Server {
 	t.Helper()
 	s := &Server{opt: opt, clients: map[string]string{"by-hand": "proof"}, codes: map[string]url.Values{}, access: map[string]time.Time{}, refresh: map[string]bool{}}
-	s.AS = httptest.NewServer(http.HandlerFunc(s.issue))
-	s.MCP = httptest.NewServer(http.HandlerFunc(s.serve))
+	// Each speaks of the other, so both have their addresses before either answers.
+	s.AS = httptest.NewUnstartedServer(http.HandlerFunc(s.issue))
+	s.MCP = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	s.as, s.mcp = "http://"+s.AS.Listener.Addr().String(), "http://"+s.MCP.Listener.Addr().String()
+	s.AS.Start()
+	s.MCP.Start()
 	t.Cleanup(func() { s.AS.Close(); s.MCP.Close() })
 	return s
 }
 
 // Issuer is the name of the authorization server.
-func (s *Server) Issuer() string { return s.AS.URL + s.opt.Tenant }
+func (s *Server) Issuer() string { return s.as + s.opt.Tenant }
 
 // URL is the address of the MCP server.
-func (s *Server) URL() string { return s.MCP.URL + "/mcp" }
+func (s *Server) URL() string { return s.mcp + "/mcp" }
 
 // Exceptions are what lets a host of this machine reach both.
 func (s *Server) Exceptions() []string {
-	return []string{s.MCP.URL + "=127.0.0.1/32", s.AS.URL + "=127.0.0.1/32"}
+	return []string{s.mcp + "=127.0.0.1/32", s.as + "=127.0.0.1/32"}
 }
 
 // Change changes the options.
@@ -139,11 +144,11 @@ func (s *Server) issue(w http.ResponseWriter, r *http.Request) {
 	place := map[bool]string{false: "/.well-known/oauth-authorization-server" + s.opt.Tenant, true: s.opt.Tenant + "/.well-known/openid-configuration"}[s.opt.OpenID]
 	switch r.URL.Path {
 	case place:
-		doc := map[string]any{"issuer": s.Issuer(), "authorization_endpoint": s.AS.URL + "/authorize", "token_endpoint": s.AS.URL + "/token",
+		doc := map[string]any{"issuer": s.Issuer(), "authorization_endpoint": s.as + "/authorize", "token_endpoint": s.as + "/token",
 			"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": true,
 			"token_endpoint_auth_methods_supported": []string{"none", "client_secret_basic"}, "scopes_supported": []string{"tools", "offline_access"}}
 		if !s.opt.NoRegister {
-			doc["registration_endpoint"] = s.AS.URL + "/register"
+			doc["registration_endpoint"] = s.as + "/register"
 		}
 		s.write(w, 200, "issuer", doc)
 	case "/register":
@@ -222,7 +227,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	place := map[bool]string{false: wellKnown + "/mcp", true: wellKnown}[s.opt.Root]
-	resource := map[bool]string{false: s.MCP.URL + "/mcp", true: s.MCP.URL}[s.opt.Root]
+	resource := map[bool]string{false: s.mcp + "/mcp", true: s.mcp}[s.opt.Root]
 	if s.opt.Challenge {
 		place = "/hidden"
 	}
@@ -239,7 +244,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if until, ok := s.access[bearer]; !ok || time.Now().After(until) {
 		challenge := "Bearer"
 		if s.opt.Challenge {
-			challenge = `Bearer error="invalid_token", resource_metadata="` + s.MCP.URL + `/hidden", scope="tools"`
+			challenge = `Bearer error="invalid_token", resource_metadata="` + s.mcp + `/hidden", scope="tools"`
 		}
 		w.Header().Set("WWW-Authenticate", challenge)
 		w.WriteHeader(http.StatusUnauthorized)

@@ -58,8 +58,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if m.Method == "tools/call" {
 		s.calls[m.Params.Name]++
 	}
+	needs := s.needs
 	s.mu.Unlock()
-	if s.needs != "" && r.Header.Get("Authorization") != s.needs {
+	if needs != "" && r.Header.Get("Authorization") != needs {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
@@ -109,7 +110,7 @@ func (s *server) act(w http.ResponseWriter, tool string, result func(string)) {
 	case "status":
 		code := 0
 		fmt.Sscan(number, &code)
-		w.Header().Set("Location", s.URL)
+		w.Header().Set("Location", "http://"+r.Host)
 		w.Header().Set("Retry-After", "0")
 		w.WriteHeader(code)
 	}
@@ -139,7 +140,9 @@ func imported(t *testing.T, h *hosttest.Host, s *server, more ...string) (app *h
 func TestAnAddressIsImportedAndCalled(t *testing.T) {
 	h := hosttest.Start(t)
 	s := start(t, "ok-1")
+	s.mu.Lock()
 	s.needs = "Bearer sealed-canary"
+	s.mu.Unlock()
 	app, tools := imported(t, h, s, "--header", "Authorization: Bearer sealed-canary")
 	if n := s.count("ok-1"); n != 0 {
 		t.Errorf("%d calls before there was one", n)
