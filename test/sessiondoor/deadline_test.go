@@ -269,7 +269,6 @@ func (s *stage) later(name string, after time.Duration, n int) {
 // lets has the store answer again.
 func (s *stage) lets() {
 	close(s.r.log.hold)
-	s.r.log.hold = nil
 	synctest.Wait()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -136,6 +137,73 @@ func TestAFullLogTakesWhatEnds(t *testing.T) {
 			if err := w.Append(t.Context(), "T", kind, data); (err == nil) != c.fits[kind] || err != nil && !fault.Is(err, fault.LimitExceeded) {
 				t.Errorf("%s with %d bytes left: %v", kind, c.left, err)
 			}
+		}
+	}
+}
+
+// A call that a dead daemon left without a result is closed before its turn: as
+// uncertain where it may have acted, and once.
+func TestADeadDaemonsCallsAreClosed(t *testing.T) {
+	store, err := Open(t.TempDir(), time.Now)
+	if err == nil {
+		err = store.Create(t.Context(), "S", "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _, err := store.Open(t.Context(), "S")
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(kind transcript.Kind, data any) {
+		t.Helper()
+		if err := w.Append(t.Context(), "T", kind, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call := func(id, source, parent string) {
+		t.Helper()
+		add(transcript.ToolCall, transcript.Call{CallID: id, ProviderCallID: "p" + id, Name: "n", Source: source, Parent: parent, Contract: []byte("null"), Binding: []byte("null")})
+	}
+	result := func(id, effects string) {
+		t.Helper()
+		add(transcript.ToolResult, transcript.Result{CallID: id, Status: transcript.Succeeded, Effects: effects})
+	}
+	add(transcript.UserInput, transcript.Input{Prompt: "p", Manifest: []byte("null")})
+	call("answered", transcript.Application, "")
+	result("answered", "reported")
+	call("lent", transcript.Application, "")
+	call("server", transcript.MCP, "")
+	call("reader", transcript.Builtin, "")
+	call("acted", transcript.Builtin, "")
+	call("a", transcript.MCP, "acted")
+	result("a", "reported")
+	call("acts", transcript.Builtin, "")
+	call("b", transcript.MCP, "acts")
+	call("looks", transcript.Builtin, "")
+	call("c", transcript.Builtin, "looks")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"lent uncertain", "server uncertain", "reader none", "acted reported", "acts uncertain", "b uncertain", "looks none", "c none", "failed interrupted"}
+	for range 2 {
+		w, records, err := store.Open(t.Context(), "S")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range records[len(records)-len(want):] {
+			if d, err := transcript.Read[transcript.Result](r); err == nil && d.Status == transcript.Failed && d.Code == transcript.Interrupted && d.CallID != "" {
+				got = append(got, d.CallID+" "+d.Effects)
+			} else if s, err := transcript.Read[transcript.Status](r); err == nil {
+				got = append(got, s.Status+" "+s.Code)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the record ends with %q, want %q", got, want)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

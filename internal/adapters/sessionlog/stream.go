@@ -47,7 +47,8 @@ const (
 )
 
 // Open takes the writer's lease, cuts a torn tail, ends the turns that a dead
-// daemon left (failed, interrupted), and gives all records.
+// daemon left (failed, interrupted) and their calls (as uncertain, where they may
+// have acted), and gives all records.
 func (s *Store) Open(_ context.Context, session string) (*Stream, []transcript.Record, error) {
 	if !s.Known(session) {
 		return nil, nil, errNone
@@ -99,15 +100,33 @@ func (s *Store) open(session string, lock *lockedfile.Lock) (*Stream, []transcri
 	if err := w.mend(last); err != nil {
 		return nil, nil, errors.Join(err, file.Close())
 	}
-	for _, turn := range transcript.Open(records) {
-		status := transcript.Status{Status: transcript.Failed, Code: transcript.Interrupted}
-		r, err := w.append(turn, transcript.TurnStatus, status)
-		if err != nil {
-			return nil, nil, errors.Join(err, file.Close())
-		}
-		records = append(records, r)
+	ended, err := w.interrupt(records)
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
 	}
-	return w, records, nil
+	return w, append(records, ended...), nil
+}
+
+// interrupt ends the turns that a dead daemon left, and before that their calls.
+func (w *Stream) interrupt(records []transcript.Record) (ended []transcript.Record, err error) {
+	add := func(turn string, kind transcript.Kind, data any) {
+		var r transcript.Record
+		if err == nil {
+			r, err = w.append(turn, kind, data)
+			ended = append(ended, r)
+		}
+	}
+	for _, turn := range transcript.Open(records) {
+		results, bad := transcript.Unanswered(records, turn)
+		if bad != nil {
+			return nil, errBroken.Because(bad)
+		}
+		for _, r := range results {
+			add(turn, transcript.ToolResult, r)
+		}
+		add(turn, transcript.TurnStatus, transcript.Status{Status: transcript.Failed, Code: transcript.Interrupted})
+	}
+	return ended, err
 }
 
 // mend cuts what a crash left behind the last whole frame, and writes that frame

@@ -57,7 +57,8 @@ func (w *Workspace) List(ctx context.Context, folder string) ([]Entry, error) {
 
 // Search gives lines, "path:number: line", that hold a text, in files below a
 // folder, in the order of names, until they would be more than most bytes. Files
-// that cannot be captured are passed over.
+// that cannot be captured are passed over. It is whole where every text was looked
+// at: nothing was too long, too many or too deep.
 func (w *Workspace) Search(ctx context.Context, folder, text string, most int) (lines []string, whole bool, err error) {
 	s := &search{w: w, ctx: ctx, text: text, left: most}
 	if folder == "." {
@@ -67,7 +68,7 @@ func (w *Workspace) Search(ctx context.Context, folder, text string, most int) (
 	if errors.Is(err, errFull) {
 		return s.lines, false, nil
 	}
-	return s.lines, err == nil, err
+	return s.lines, err == nil && !s.passed, err
 }
 
 type search struct {
@@ -77,18 +78,22 @@ type search struct {
 	left  int
 	files int
 	lines []string
+
+	passed bool // something that may hold the text was passed over
 }
 
 var errFull = fault.New(fault.LimitExceeded, "there is no room for more")
 
 func (s *search) folder(folder string, depth int) error {
 	if int64(depth) > bound.SearchDepth.Max {
-		return nil // what lies deeper is passed over
+		s.passed = true
+		return nil
 	}
 	entries, err := s.w.List(s.ctx, folder)
 	if err != nil && (depth == 0 || s.ctx.Err() != nil) {
 		return err
 	}
+	s.passed = s.passed || err != nil
 	for _, e := range entries {
 		below := path.Join(folder, e.Name)
 		if e.Folder {
@@ -109,6 +114,7 @@ func (s *search) file(name string) error {
 	}
 	raw, err := s.w.Capture(s.ctx, name, bound.CaptureBytes.Int())
 	if err != nil {
+		s.passed = s.passed || fault.Is(err, fault.LimitExceeded)
 		return s.ctx.Err() // one file that cannot be captured ends no search
 	}
 	for i, line := range strings.Split(string(raw), "\n") {

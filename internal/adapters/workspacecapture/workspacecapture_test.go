@@ -235,6 +235,14 @@ func TestTheAgentSeesWhatMayBeCaptured(t *testing.T) {
 				t.Errorf("room for %d: %v, %v\n%s", room, whole, err, diff)
 			}
 		}
+		for _, passed := range []string{"work/long/file", "work" + strings.Repeat("/d", bound.SearchDepth.Int()+1) + "/file"} {
+			p.write(t, passed, strings.Repeat("x", bound.CaptureBytes.Int())+"needle")
+			lines, whole, err := w.Search(t.Context(), ".", "needle", 1000)
+			if len(lines) != 1 || whole || err != nil {
+				t.Errorf("beside %.20s: %v, %v, %v", passed, lines, whole, err)
+			}
+			must(t, os.RemoveAll(filepath.Join(p.work, strings.Split(passed, "/")[1])))
+		}
 		for i := range bound.FolderEntries.Int() + 1 {
 			p.write(t, fmt.Sprint("work/many/", i), "")
 		}

@@ -36,13 +36,13 @@ const (
 
 func builtins(p Ports) []tool {
 	return []tool{
-		reader("read_file", "Read a text file of the workspace. A long file comes in parts: give next_offset back as offset.",
+		reader("read_file", "Read a text file of the workspace, of at most 64 KiB. A long one comes in parts: give next_offset back as offset.",
 			`{"type":"object","properties":{"path":{"type":"string","maxLength":1024},"offset":{"type":"integer","minimum":0,"maximum":65536}},"required":["path"],"additionalProperties":false}`,
 			"path", p.Files.readFile),
 		reader("list_dir", "List the names in a folder of the workspace; those of folders end in a slash. The workspace itself is \".\".",
 			`{"type":"object","properties":{"path":{"type":"string","maxLength":1024}},"required":["path"],"additionalProperties":false}`,
 			"path", p.Files.listDir),
-		reader("search_text", "Find the lines of text files below a folder of the workspace that hold a text, in the same case.",
+		reader("search_text", "Find the lines of text files below a folder of the workspace that hold a text, in the same case. Where complete is false more may hold it, such as a file over 64 KiB.",
 			`{"type":"object","properties":{"text":{"type":"string","minLength":1,"maxLength":256},"path":{"type":"string","maxLength":1024}},"required":["text"],"additionalProperties":false}`,
 			"text", p.Files.searchText),
 		delegate(),
