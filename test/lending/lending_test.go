@@ -538,3 +538,35 @@ func TestADaemonThatIsToldToEndEndsItsTurns(t *testing.T) {
 		t.Errorf("the record is %v", kept)
 	}
 }
+
+// A turn whose client is gone is seen and stopped from the terminal: a daemon does
+// not stop under it, and says how many run.
+func TestATurnIsStoppedFromTheTerminal(t *testing.T) {
+	d := start(t, short(t), "")
+	ctx := patience(t)
+	c, err := executor.Open(ctx, executor.Options{Socket: d.socket, Name: "test", Version: "1", Plain: true})
+	must(t, err)
+	id, err := c.CreateSession(ctx, "")
+	must(t, err)
+	s, err := c.Claim(ctx, id, false)
+	must(t, err)
+	a, err := s.Start(ctx, "wait")
+	must(t, err)
+	c.Close()
+	says := func(want string, ok bool, args ...string) {
+		t.Helper()
+		out, err := d.steward(args...).CombinedOutput()
+		if (err == nil) != ok || !strings.Contains(string(out), want) {
+			t.Errorf("%v: %v, %s", args, err, out)
+		}
+	}
+	says(`"state":"running","turn_id":"`+a.TurnID+`"`, true, "session", "list", "--json")
+	says(`"active_turns":1`, true, "daemon", "status")
+	says("steward session stop", false, "daemon", "stop")
+	says("the turn is cancelled", true, "session", "stop", id)
+	says("no turn runs", false, "session", "stop", id)
+	says("idle", true, "session", "list")
+	says(`"active_turns":0`, true, "daemon", "status")
+	says(`"status":"stopped"`, true, "daemon", "stop")
+	<-d.ended
+}

@@ -48,7 +48,7 @@ func TestVerbsAreOfOneStyle(t *testing.T) {
 		"up", "demo", "doctor", "import", "export", "connect", "mcp serve", "review", "resources list", "resources show", "capsule new", "capsule install", "capsule list", "capsule logs", "capsule remove", "apps list", "apps add", "apps rotate", "apps disconnect",
 		"grants list", "grants add", "grants revoke", "call", "confirm list", "confirm approve", "confirm deny",
 		"journal list", "journal show", "journal reconcile", "journal verify", "status", "version",
-		"daemon start-or-connect", "daemon status", "daemon stop", "daemon foreground", "session list", "session show", "session replay", "turn",
+		"daemon start-or-connect", "daemon status", "daemon stop", "daemon foreground", "session list", "session show", "session replay", "session stop", "turn",
 	} {
 		if !there["steward "+verb] {
 			t.Errorf("there is no verb %s", verb)

@@ -48,6 +48,7 @@ type Standing struct {
 	Workspace string `json:"workspace"`
 	StateRoot string `json:"state_root"`
 	Socket    string `json:"socket"`
+	Turns     *int   `json:"active_turns,omitzero"` // of status
 }
 
 const (

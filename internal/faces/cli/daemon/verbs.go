@@ -30,7 +30,7 @@ nobody has used it for 16 minutes. Its model is chosen by the environment in whi
 it is started; see docs/scripted-model.md.`, v.start),
 		d.WithJSON(v.verb("status", "tell whether the daemon runs", "", v.status)), // which is JSON either way
 		v.verb("stop", "stop the daemon, unless a turn runs", `Stops the session daemon of a workspace. While a turn runs it refuses; stop the turn
-first, or send the daemon a SIGTERM.`, v.stop),
+first (steward session stop), or send the daemon a SIGTERM.`, v.stop),
 		v.verb("foreground", "run the daemon here", "Runs the session daemon until an interrupt or SIGTERM, which lets turns end.", v.foreground),
 	)
 }
@@ -50,7 +50,7 @@ func (d verbs) verb(use, short, long string, run func(context.Context, Place) er
 }
 
 func (d verbs) print(status string, version string, p Place) error {
-	return d.Encode(Standing{status, version, p.Workspace, p.StateRoot, p.Socket})
+	return d.Encode(Standing{Status: status, Version: version, Workspace: p.Workspace, StateRoot: p.StateRoot, Socket: p.Socket})
 }
 
 func (d verbs) start(ctx context.Context, p Place) error {
@@ -72,7 +72,11 @@ func (d verbs) status(ctx context.Context, p Place) error {
 		return err
 	}
 	defer c.Close()
-	return d.print("running", c.Capabilities().Server.Version, p)
+	var s sessionwire.StatusAnswer
+	if err := c.Call(ctx, sessionwire.Status, "", nil, "", sessionwire.Empty{}, &s); err != nil {
+		return err
+	}
+	return d.Encode(Standing{"running", s.Version, p.Workspace, p.StateRoot, p.Socket, &s.ActiveTurns})
 }
 
 func (d verbs) foreground(ctx context.Context, p Place) error {
@@ -97,7 +101,7 @@ func (d verbs) stop(ctx context.Context, p Place) error {
 		return err
 	}
 	if s.ActiveTurns > 0 {
-		return trouble.New(trouble.Later, "a turn runs", "steward session list, and stop it first")
+		return trouble.New(trouble.Later, "a turn runs", "steward session list, and steward session stop SESSION")
 	}
 	pid, err := peerOf(ctx, p.Socket)
 	if err != nil {

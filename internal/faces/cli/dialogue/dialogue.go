@@ -1,5 +1,5 @@
 // Package dialogue has the verbs that talk with the agent of a session: session
-// list, show and replay, and turn, which is a plain terminal client of the session
+// list, show, replay and stop, and turn, which is a plain terminal client of the session
 // daemon. The verbs keep nothing.
 package dialogue
 
@@ -34,6 +34,7 @@ func Session(d *desk.Desk, k daemon.Keeper) *cobra.Command {
 		v.verb("replay SESSION", "print the durable record of a session, a line an event", 1, func(ctx context.Context, c *executor.Client, args []string) error {
 			return v.replay(ctx, c, args[0], func(e sessionwire.Recorded) error { return v.Encode(e) })
 		}),
+		v.verb("stop SESSION", "stop the turn of a session, whoever started it", 1, func(ctx context.Context, c *executor.Client, args []string) error { return v.stop(ctx, c, args[0]) }),
 	)
 }
 
@@ -58,22 +59,36 @@ func (d verbs) verb(use, short string, words int, run func(context.Context, *exe
 }
 
 func (d verbs) list(ctx context.Context, c *executor.Client) error {
-	all := sessionwire.SessionListAnswer{Sessions: []sessionwire.SessionRow{}}
+	all := struct {
+		Sessions []listed `json:"sessions"`
+	}{[]listed{}}
+	active, err := inUse(ctx, c)
+	if err != nil {
+		return err
+	}
 	for after := (*string)(nil); ; {
 		var page sessionwire.SessionListAnswer
 		if err := c.Call(ctx, sessionwire.SessionList, "", nil, "", sessionwire.ListPayload{After: after}, &page); err != nil {
 			return err
 		}
-		all.Sessions = append(all.Sessions, page.Sessions...)
+		for _, row := range page.Sessions {
+			l := listed{row, "idle", nil}
+			if a, ok := active[row.SessionID]; ok {
+				l.State, l.TurnID = a.State, a.TurnID
+			}
+			all.Sessions = append(all.Sessions, l)
+		}
 		if after = page.Next; after == nil {
 			break
 		}
 	}
-	return desk.Show(d.Desk, all, func(all sessionwire.SessionListAnswer) {
-		for _, s := range all.Sessions {
-			d.line("%s  %s  %s", s.SessionID, s.UpdatedAt, s.Title)
-		}
-	})
+	if d.JSON {
+		return d.Encode(all)
+	}
+	for _, s := range all.Sessions {
+		d.line("%s  %s  %-10s  %s", s.SessionID, s.UpdatedAt, s.State, s.Title)
+	}
+	return nil
 }
 
 // line prints a line whose words may come from anywhere.
@@ -185,7 +200,8 @@ func (d verbs) turn(ctx context.Context, p daemon.Place, session, prompt string)
 	if err != nil {
 		return err
 	}
-	started, err := s.Start(ctx, prompt)
+	// An interrupt stops the turn; until its ID is there nobody could.
+	started, err := s.Start(context.WithoutCancel(ctx), prompt)
 	if err != nil {
 		return err
 	}
