@@ -114,6 +114,7 @@ func TestALostSessionIsOpenedAgain(t *testing.T) {
 	t.Run("told by the call", func(t *testing.T) {
 		s := start(t, &server{call: results(clean), session: "s1", noGet: true})
 		c := opened(t, s.url())
+		eventually(t, "it asked for a stream", func() bool { return len(s.requests(http.MethodGet)) == 1 }) // or that would tell it
 		restart(s)
 		if e := c.Call(t.Context(), "tool", nil, nil); e.Kind != invocation.Rejected || c.Ready() || len(s.requests("tools/call")) != 1 {
 			t.Errorf("%+v, ready %v, %d messages", e, c.Ready(), len(s.requests("tools/call")))
