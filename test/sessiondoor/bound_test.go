@@ -1,9 +1,11 @@
 package sessiondoor
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -272,6 +274,26 @@ func TestStoppingIsGivenUpInTime(t *testing.T) {
 		}
 		close(s.r.gate)
 		s.r.server.Close()
+	})
+}
+
+// Why a session cannot be kept is the log's to tell: its peer hears the code.
+func TestTheLogTellsWhyASessionIsNotKept(t *testing.T) {
+	var log bytes.Buffer
+	usual := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(usual)
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.ready("a")
+		for _, code := range []fault.Code{fault.PersistenceFailed, fault.SessionBusy} {
+			s.r.log.odd = fault.New(code, "no").Because(errors.New("why " + string(code)))
+			got := s.answer("a", `turn.start S C O=`+string(code)+` {"prompt":"say x"}`)
+			if got != string(code) || strings.Count(log.String(), "why "+string(code)) != 1 {
+				t.Errorf("%s: %s, logged %q", code, got, log.String())
+			}
+		}
+		s.end()
 	})
 }
 

@@ -206,7 +206,8 @@ func (c *conn) response(r sessionwire.Request, payload any, f *fault.Fault) sess
 		out.Payload = encode(payload)
 		return out
 	}
-	if out.Error.Code == string(fault.InternalError) {
+	switch fault.Code(out.Error.Code) {
+	case fault.InternalError, fault.PersistenceFailed, fault.SessionBusy: // the log alone has the reason
 		c.log.Error("a request failed", "method", r.Method, "err", f, "cause", f.Unwrap())
 	}
 	return out
