@@ -78,7 +78,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		result(`{"resultType":"complete","tools":[` + strings.Join(all, ",") + `]}`)
 	case "tools/call":
-		s.act(w, m.Params.Name, result)
+		s.act(w, r, m.Params.Name, result)
 	default:
 		w.WriteHeader(http.StatusNotFound)
 	}
@@ -91,7 +91,7 @@ func (s *server) count(tool string) int {
 }
 
 // act does what a tool's name says.
-func (s *server) act(w http.ResponseWriter, tool string, result func(string)) {
+func (s *server) act(w http.ResponseWriter, r *http.Request, tool string, result func(string)) {
 	switch kind, number, _ := strings.Cut(tool, "-"); kind {
 	case "ok":
 		result(`{"content":[{"type":"text","text":"ok"}]}`)
