@@ -162,7 +162,7 @@ func TestARestoreExecutesNothingAgain(t *testing.T) {
 	expired := 0
 	for _, q := range all {
 		a, err := busy.send(t.Context(), q)
-		if err != nil || a.Error == nil || a.Error.Code != "tx_expired" || a.Effects != "none" {
+		if err != nil || a.Error == nil || a.Error.Code != "tx_expired" || a.Effects != "uncertain" {
 			t.Fatalf("what was sent before the restore: %+v %v", a, err)
 		}
 		expired++
