@@ -28,8 +28,9 @@ func TestMain(m *testing.M) { hosttest.Main(m) }
 // names say.
 type server struct {
 	*httptest.Server
-	tools []string
-	needs string // the Authorization that requests must carry, "" for none
+	tools   []string
+	address string // known before anybody asks
+	needs   string // the Authorization that requests must carry, "" for none
 
 	mu      sync.Mutex
 	calls   map[string]int
@@ -40,7 +41,9 @@ type server struct {
 func start(t *testing.T, tools ...string) *server {
 	t.Helper()
 	s := &server{tools: tools, calls: map[string]int{}}
-	s.Server = httptest.NewServer(s)
+	s.Server = httptest.NewUnstartedServer(s)
+	s.address = "http://" + s.Listener.Addr().String()
+	s.Start()
 	t.Cleanup(s.Close)
 	return s
 }
@@ -110,7 +113,7 @@ func (s *server) act(w http.ResponseWriter, r *http.Request, tool string, result
 	case "status":
 		code := 0
 		fmt.Sscan(number, &code)
-		w.Header().Set("Location", "http://"+r.Host)
+		w.Header().Set("Location", s.address)
 		w.Header().Set("Retry-After", "0")
 		w.WriteHeader(code)
 	}
