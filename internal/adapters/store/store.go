@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/internal/adapters/store/holdings"
+	"github.com/stewardhost/steward/internal/adapters/store/inquiry"
 	"github.com/stewardhost/steward/internal/adapters/store/journal"
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
@@ -84,6 +85,7 @@ func (o Options) filled() Options {
 // Store is an open store. Its verbs are those of its groups.
 type Store struct {
 	*holdings.Holdings
+	*inquiry.Inquiries
 	*journal.Journal
 	*witness.Witness
 	*wallet.Wallet
@@ -114,7 +116,7 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	memory := record.NewMemory(v)
-	return &Store{holdings.New(l, memory, v), journal.New(l, memory, opt.Ceiling), witness.New(l, memory), wallet.New(l, v), retention.New(l, memory), l, dir}, nil
+	return &Store{holdings.New(l, memory, v), inquiry.New(l), journal.New(l, memory, opt.Ceiling), witness.New(l, memory), wallet.New(l, v), retention.New(l, memory), l, dir}, nil
 }
 
 // openVault makes the root key for a folder that has no node yet, and wants the

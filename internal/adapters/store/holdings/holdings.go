@@ -1,6 +1,5 @@
 // Package holdings has the verbs about what an owner has and who may use it:
-// apps and their tokens, upstream entries and resources, approvals, grants and
-// confirmations.
+// apps and their tokens, upstream entries and resources, approvals and grants.
 //
 // Each verb that changes something is one transaction: it loads the facts, has
 // authority decide, and writes the change with its row of the audit trail. What

@@ -133,7 +133,8 @@ func (d verbs) restore() *cobra.Command {
 		Long: `Puts a backup in the place of the store of a host that does not run. What was done
 since the backup is not known to it, so that nothing of before the restore is
 trusted: all tokens are revoked, imported methods and all grants need your new yes,
-imported servers are switched off and what you signed in to is forgotten, calls that were not over are in doubt, and a tx of before the restore is refused.
+imported servers are switched off and what you signed in to is forgotten, calls that
+were not over are in doubt, and a tx of before the restore is refused.
 Nothing is executed again. A store that is there is kept aside with --replace.`,
 		Example: "  steward restore ./pool.backup\n  steward restore ./pool.backup --replace --key ./root.copy",
 	})

@@ -57,7 +57,8 @@ func New(d *desk.Desk) *cobra.Command {
 	cmd := d.WithJSON(&cobra.Command{
 		Use: "doctor", Short: "look for what is wrong, and say what mends it", Args: desk.Words(0, 0),
 		Long: `Looks at the settings, the data folder and its files, the clock, the disk, the ports,
-the upstreams and the capsules, names every exception that does not conform, and asks the running host, if there is one. It changes nothing.
+the upstreams and the capsules, names every exception that does not conform, and
+asks the running host, if there is one. It changes nothing.
 The exit code is 3 if something is unsafe, 1 if something does not work, else 0.`,
 		Example: "  steward doctor\n  steward doctor --config",
 		RunE: func(cmd *cobra.Command, _ []string) error {

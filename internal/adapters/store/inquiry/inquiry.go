@@ -1,4 +1,8 @@
-package holdings
+// Package inquiry keeps the questions that calls put to the owner: it lists them
+// and takes the owner's answer. What a call asks and which answer lets it through
+// are the journal's. A verb is one transaction, and Inquiries are safe for
+// concurrent use; a list is bounded by a page (bound.PageRows).
+package inquiry
 
 import (
 	"context"
@@ -24,10 +28,16 @@ const (
 	questionByID    = "SELECT " + record.ConfirmationColumns + " FROM confirmations q WHERE q.owner = $1 AND q.confirmation = $2"
 )
 
+// Inquiries has the verbs.
+type Inquiries struct{ ledger *ledger.Ledger }
+
+// New returns the verbs over a ledger.
+func New(l *ledger.Ledger) *Inquiries { return &Inquiries{l} }
+
 // Confirmations lists the questions that wait for the owner, newest first, or the
 // newest of all of them, each in the state that it has now.
-func (h *Holdings) Confirmations(ctx context.Context, owner id.Owner, all bool) (list []view.Confirmation, err error) {
-	err = h.ledger.Read(ctx, func(tx *ledger.Tx) error {
+func (i *Inquiries) Confirmations(ctx context.Context, owner id.Owner, all bool) (list []view.Confirmation, err error) {
+	err = i.ledger.Read(ctx, func(tx *ledger.Tx) error {
 		query, args := newestQuestions, []any{owner.String(), bound.PageRows.Int()}
 		if !all {
 			query, args = openQuestions, append(args, confirmation.WaitsSince(tx.Now).UnixMilli())
@@ -45,9 +55,9 @@ func (h *Holdings) Confirmations(ctx context.Context, owner id.Owner, all bool) 
 
 // DecideConfirmation answers a question; answering it the same way again changes
 // nothing.
-func (h *Holdings) DecideConfirmation(ctx context.Context, owner id.Owner, which id.Confirmation, approve bool) (confirmation.Row, error) {
+func (i *Inquiries) DecideConfirmation(ctx context.Context, owner id.Owner, which id.Confirmation, approve bool) (confirmation.Row, error) {
 	var row confirmation.Row
-	err := h.ledger.Write(ctx, func(tx *ledger.Tx) error {
+	err := i.ledger.Write(ctx, func(tx *ledger.Tx) error {
 		rows, err := tx.Query(questionByID, owner.String(), which.String())
 		list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (confirmation.Row, error) { return record.ScanConfirmation(rows) })
 		if err != nil {
