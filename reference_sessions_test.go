@@ -65,21 +65,32 @@ func sessionsSchema() string {
 		note(record)
 	}
 	payloads, answers, events := map[string]any{}, map[string]any{}, map[string]any{}
+	null := map[string]any{"type": "null"}
+	records := []any{rowOf("Response", "method", map[string]any{"type": []string{"string", "null"}}, null)} // a refusal, of whatever was asked
 	for _, m := range sessionwire.Methods() {
-		payloads[m.Name], answers[m.Name] = schemaOf(reflect.TypeOf(m.Payload), defs), schemaOf(reflect.TypeOf(m.Answer), defs)
+		payload, answer := schemaOf(reflect.TypeOf(m.Payload), defs), schemaOf(reflect.TypeOf(m.Answer), defs)
+		payloads[m.Name], answers[m.Name] = payload, answer
+		named := map[string]any{"const": m.Name}
+		records = append(records, rowOf("Request", "method", named, payload), rowOf("Response", "method", named, answer))
 	}
 	for _, e := range sessionwire.Events() {
 		events[e.Name] = schemaOf(reflect.TypeOf(e.Payload), defs)
+		records = append(records, rowOf("Event", "event", map[string]any{"const": e.Name}, events[e.Name]))
 	}
 	raw, err := json.MarshalIndent(map[string]any{
 		"$schema": "https://json-schema.org/draft/2020-12/schema", "$comment": "Made from the structs in code by make generate.",
-		"anyOf": []any{ref("Request"), ref("Response"), ref("Event")},
+		"anyOf": records,
 		"$defs": defs, "payloads": payloads, "answers": answers, "events": events,
 	}, "", " ")
 	if err != nil {
 		panic(err)
 	}
 	return string(raw) + "\n"
+}
+
+// rowOf is the schema of a whole record of one row of a table.
+func rowOf(record, key string, named, payload any) any {
+	return map[string]any{"allOf": []any{ref(record), map[string]any{"properties": map[string]any{key: named, "payload": payload}}}}
 }
 
 func ref(name string) any { return map[string]any{"$ref": "#/$defs/" + name} }

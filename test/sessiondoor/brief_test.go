@@ -13,6 +13,7 @@ import (
 // brief checks what every record has and gives the rest: its kind, what it answers
 // or tells, and its payload or error, with IDs as placeholders.
 func (s *stage) brief(p *peer, line string, quiet bool) string {
+	s.fits(line)
 	if len(line) > 64<<10 {
 		s.t.Errorf("a record of %d bytes", len(line))
 	}
