@@ -92,6 +92,7 @@ func (s *story) startDaemon() error {
 			Workspace string `json:"workspace"`
 			StateRoot string `json:"state_root"`
 			Socket    string `json:"socket"`
+			Turns     int    `json:"active_turns"`
 		}
 		if err := s.ask(&at, "daemon", "status", "--workspace", filepath.Join(s.dir, workFolder)); err != nil {
 			return err

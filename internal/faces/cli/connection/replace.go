@@ -75,8 +75,13 @@ func replace(path string, before, after []byte) (backup string, err error) {
 
 // copyBeside never writes over a copy that is there.
 func copyBeside(path string, raw []byte) (string, error) {
-	backup := path + ".before-steward-" + time.Now().UTC().Format("20060102T150405.000Z")
+	base := path + ".before-steward-" + time.Now().UTC().Format("20060102T150405.000Z")
+	backup := base
 	file, err := os.OpenFile(backup, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	for n := 2; errors.Is(err, fs.ErrExist) && n < 100; n++ { // another one of the same millisecond
+		backup = fmt.Sprintf("%s-%d", base, n)
+		file, err = os.OpenFile(backup, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	}
 	if err != nil {
 		return "", err
 	}
