@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -67,7 +68,7 @@ type parts struct {
 
 // up runs a host until ctx ends. The doors open only when every call of a dead
 // process has been classified.
-func up(ctx context.Context, o cli.UpOptions) error {
+func up(ctx context.Context, o cli.UpOptions) (err error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
 	}
@@ -77,7 +78,7 @@ func up(ctx context.Context, o cli.UpOptions) error {
 	if err != nil {
 		return err
 	}
-	defer p.close()
+	defer func() { err = cmp.Or(err, p.close()) }()
 	web, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Listen)
 	if err != nil {
 		return err
@@ -298,11 +299,11 @@ func (p *parts) services() admin.Services {
 	}
 }
 
-func (p *parts) close() {
+// close ends what the host is made of; what could not be made durable then is the
+// host's last word.
+func (p *parts) close() error {
 	p.capsules.close()
 	p.desk.Close()
 	p.fleet.Close()
-	if err := p.store.Close(); err != nil {
-		p.log.Error("the store did not close in order", "err", err)
-	}
+	return p.store.Close()
 }

@@ -31,5 +31,5 @@ func identify(info os.FileInfo) identity {
 }
 
 func seen(st *unix.Stat_t) sight {
-	return sight{identity{st.Dev, st.Ino}, st.Nlink, st.Size, st.Mtim, st.Ctim}
+	return sight{identity{st.Dev, st.Ino}, uint64(st.Nlink), st.Size, st.Mtim, st.Ctim} //nolint:unconvert // other systems count in other widths
 }
