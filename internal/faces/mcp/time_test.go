@@ -160,6 +160,7 @@ func TestADisconnectionIsFelt(t *testing.T) {
 		cut := time.Now()
 		door.Changed(c.Owner, c.Client)
 		io.Copy(io.Discard, resp.Body)
+		synctest.Wait()
 		if after := time.Since(cut); after > time.Second || door.Stats().Sessions != 0 {
 			t.Errorf("cut off after %v, %+v", after, door.Stats())
 		}
