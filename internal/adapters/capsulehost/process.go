@@ -23,29 +23,42 @@ const (
 
 // runProcess starts the program, greets it, and carries frames until it ends.
 func (r *runtime) runProcess(ctx context.Context, seat Seat) error {
-	p, err := childprocess.Start(r.plan.spec, childprocess.Options{})
+	p, err := r.launch()
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	r.process = p
-	r.mu.Unlock()
 	ready := make(chan struct{})
 	ctx, end := context.WithCancelCause(ctx)
 	var parts sync.WaitGroup
 	parts.Go(func() { end(r.readFrames(p, seat, ready)) })
 	parts.Go(func() { end(r.writeFrames(ctx, p, ready)) })
 	<-ctx.Done()
-	p.Stop()
-	parts.Wait()
-	r.mu.Lock()
-	r.process = nil
-	r.words = p.StderrTail()
-	r.mu.Unlock()
+	r.reap(p, &parts)
 	if cause := context.Cause(ctx); !errors.Is(cause, errEnded) {
 		return cause
 	}
 	return fault.New(fault.Unavailable, "the program ended: "+p.Exit())
+}
+
+// launch starts what the plan names, whoever speaks with it.
+func (r *runtime) launch() (*childprocess.Process, error) {
+	p, err := childprocess.Start(r.plan.spec, childprocess.Options{})
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.process = p
+	return p, nil
+}
+
+// reap ends the program, waits for who spoke with it, and keeps its last words.
+func (r *runtime) reap(p *childprocess.Process, parts *sync.WaitGroup) {
+	p.Stop()
+	parts.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.process, r.words = nil, p.StderrTail()
 }
 
 var errEnded = errors.New("the output ended")

@@ -26,13 +26,10 @@ func (p patient) Write(b []byte) (int, error) {
 
 // runServer starts an MCP server and answers with its resources until it ends.
 func (r *runtime) runServer(ctx context.Context, seat Seat) error {
-	p, err := childprocess.Start(r.plan.spec, childprocess.Options{})
+	p, err := r.launch()
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	r.process = p
-	r.mu.Unlock()
 	ctx, end := context.WithCancelCause(ctx)
 	server := mcpserver.New(patient{p}, func() { r.host.ports.Joined(r.host.principal) })
 	var parts sync.WaitGroup
@@ -47,12 +44,7 @@ func (r *runtime) runServer(ctx context.Context, seat Seat) error {
 		end(err)
 	})
 	<-ctx.Done()
-	p.Stop()
-	parts.Wait()
-	r.mu.Lock()
-	r.process = nil
-	r.words = p.StderrTail()
-	r.mu.Unlock()
+	r.reap(p, &parts)
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause
 	}

@@ -160,10 +160,7 @@ func (s *session) takeMessage(line []byte, kept bool) {
 	case string(m.Method) == `"notifications/progress"`:
 		s.takeProgress(m.Params)
 	case string(m.Method) == `"notifications/tools/list_changed"`:
-		select {
-		case s.changes <- struct{}{}:
-		default: // told already, not yet taken
-		}
+		s.bell.Ring()
 	}
 	s.unasked(len(line))
 }

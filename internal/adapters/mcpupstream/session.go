@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/bell"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/envelope"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/question"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
@@ -41,7 +42,7 @@ type session struct {
 	batches  atomic.Bool     // a line may hold an array of messages
 	slot     chan struct{}   // room for one writer
 	replies  chan []byte     // lines for the upstream's own requests
-	changes  chan struct{}   // room for one
+	bell     bell.Bell       // rung when tools may have changed
 	gone     chan struct{}   // closed when the session is of no more use
 	ended    chan struct{}   // closed when the upstream and all work has ended
 	errands  sync.WaitGroup  // started under mu while the session is not gone
@@ -81,7 +82,7 @@ func newSession(l link, changed func()) *session {
 		changed: changed,
 		slot:    make(chan struct{}, 1),
 		replies: make(chan []byte, openReplies),
-		changes: make(chan struct{}, 1),
+		bell:    bell.New(),
 		gone:    make(chan struct{}),
 		ended:   make(chan struct{}),
 		waiting: make(map[int64]*waiter),
@@ -94,7 +95,7 @@ func (s *session) Run() {
 	var own sync.WaitGroup
 	own.Go(s.read)
 	own.Go(s.serve)
-	own.Go(s.tell)
+	own.Go(func() { s.bell.PassOn(s.gone, s.changed) })
 	<-s.gone
 	s.link.stop()
 	own.Wait()
@@ -156,31 +157,6 @@ func (s *session) unasked(size int) {
 func (s *session) errand(work func()) {
 	if s.Alive() {
 		s.errands.Go(work)
-	}
-}
-
-// tell passes on that tools have changed, the first time at once and then not
-// more often than bound.RelistPause, since each word makes the host list again.
-// An upstream that never says so is looked at each bound.RelistEvery.
-func (s *session) tell() {
-	for {
-		routine := time.NewTimer(bound.RelistEvery.Duration())
-		select {
-		case <-s.gone:
-			routine.Stop()
-			return
-		case <-s.changes:
-			routine.Stop()
-		case <-routine.C:
-		}
-		s.changed()
-		pause := time.NewTimer(bound.RelistPause.Duration())
-		select {
-		case <-s.gone:
-			pause.Stop()
-			return
-		case <-pause.C:
-		}
 	}
 }
 

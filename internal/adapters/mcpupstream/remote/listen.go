@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/bell"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/envelope"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/events"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
@@ -54,7 +55,7 @@ func (s *Session) keepListening(ctx context.Context) {
 		if time.Since(began) > longestPause {
 			pause = firstPause
 		}
-		if !s.pause(ctx.Done(), max(retry, pause)) {
+		if !bell.Pause(ctx.Done(), max(retry, pause)) {
 			return
 		}
 		pause = min(longestPause, 2*pause)
@@ -83,7 +84,7 @@ func (s *Session) hearOut(ctx context.Context, id string, again bool) (last stri
 	s.setStreaming(true)
 	defer s.setStreaming(false)
 	if again {
-		s.toolsChanged() // or they may have, while nothing was heard
+		s.bell.Ring() // or they may have, while nothing was heard
 	}
 	last, retry = s.hearStream(resp, id)
 	return last, retry, true
@@ -143,7 +144,7 @@ func (s *Session) hear(m envelope.Message, progress func(invocation.Progress)) {
 	case m.ID != nil:
 		s.hearRequest(m)
 	case string(m.Method) == `"notifications/tools/list_changed"`:
-		s.toolsChanged()
+		s.bell.Ring()
 	case string(m.Method) == `"notifications/progress"` && progress != nil:
 		if _, p, ok := answer.Progress(m.Params); ok {
 			progress(p)

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/bell"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/question"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/secret"
@@ -61,7 +62,7 @@ type Session struct {
 	die     context.CancelFunc
 	gone    chan struct{} // closed when no other call may go out
 	vacant  chan struct{} // closed from the start: sessions do not exclude each other
-	changes chan struct{} // room for one
+	bell    bell.Bell     // rung when tools may have changed
 	replies chan []byte   // for what the server asks
 	changed func()
 	tasks   sync.WaitGroup // started under mu while the session is not gone
@@ -92,7 +93,7 @@ const (
 // changed is told that the server's tools should be listed again.
 func New(ctx context.Context, spec Spec, changed func()) *Session {
 	s := &Session{spec: spec, changed: changed, gone: make(chan struct{}), vacant: make(chan struct{}),
-		changes: make(chan struct{}, 1), replies: make(chan []byte, openReplies)}
+		bell: bell.New(), replies: make(chan []byte, openReplies)}
 	s.life, s.die = context.WithCancel(ctx)
 	close(s.vacant)
 	return s
@@ -102,7 +103,7 @@ func New(ctx context.Context, spec Spec, changed func()) *Session {
 func (s *Session) Run() {
 	stop := context.AfterFunc(s.life, func() { s.lose("closed", false) })
 	defer stop()
-	s.tell()
+	s.bell.PassOn(s.gone, s.changed)
 	s.tasks.Wait()
 	s.farewell()
 	s.die()
@@ -197,46 +198,6 @@ func (s *Session) task(work func()) bool {
 	}
 	s.tasks.Go(work)
 	return true
-}
-
-// tell passes on that tools have changed, the first time at once and then not more
-// often than bound.RelistPause; a server that never says so is looked at each
-// bound.RelistEvery. It returns when the session is over.
-func (s *Session) tell() {
-	for {
-		routine := time.NewTimer(bound.RelistEvery.Duration())
-		select {
-		case <-s.gone:
-			routine.Stop()
-			return
-		case <-s.changes:
-			routine.Stop()
-		case <-routine.C:
-		}
-		s.changed()
-		if !s.pause(s.gone, bound.RelistPause.Duration()) {
-			return
-		}
-	}
-}
-
-// pause waits, and reports false where the session ended meanwhile.
-func (s *Session) pause(end <-chan struct{}, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-end:
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
-func (s *Session) toolsChanged() {
-	select {
-	case s.changes <- struct{}{}:
-	default: // told already, not yet taken
-	}
 }
 
 func (s *Session) countNoise() {

@@ -67,16 +67,25 @@ func (d verbs) start(ctx context.Context, p Place) error {
 }
 
 func (d verbs) status(ctx context.Context, p Place) error {
-	c, err := Open(ctx, p)
+	c, s, err := standing(ctx, p)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	var s sessionwire.StatusAnswer
-	if err := c.Call(ctx, sessionwire.Status, "", nil, "", sessionwire.Empty{}, &s); err != nil {
-		return err
-	}
 	return d.Encode(Standing{"running", s.Version, p.Workspace, p.StateRoot, p.Socket, &s.ActiveTurns})
+}
+
+// standing joins the daemon of a place, and asks how it is. The caller closes the
+// client.
+func standing(ctx context.Context, p Place) (c *executor.Client, s sessionwire.StatusAnswer, err error) {
+	if c, err = Open(ctx, p); err != nil {
+		return nil, s, err
+	}
+	if err = c.Call(ctx, sessionwire.Status, "", nil, "", sessionwire.Empty{}, &s); err != nil {
+		c.Close()
+		return nil, s, err
+	}
+	return c, s, nil
 }
 
 func (d verbs) foreground(ctx context.Context, p Place) error {
@@ -91,15 +100,11 @@ var errNoPeer = errors.New("the daemon's process is unknown")
 // stop asks whether a turn runs, and else sends the process that listens a
 // SIGTERM. A turn that is accepted in between ends as shutdown.
 func (d verbs) stop(ctx context.Context, p Place) error {
-	c, err := Open(ctx, p)
+	c, s, err := standing(ctx, p)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	var s sessionwire.StatusAnswer
-	if err := c.Call(ctx, sessionwire.Status, "", nil, "", sessionwire.Empty{}, &s); err != nil {
-		return err
-	}
 	if s.ActiveTurns > 0 {
 		return trouble.New(trouble.Later, "a turn runs", "steward session list, and steward session stop SESSION")
 	}
