@@ -60,7 +60,7 @@ func (p *parts) openCapsules(folder string) error {
 	}
 	c.host = capsulehost.New(capsulehost.Ports{Admit: c.admit, Joined: c.Joined, Left: c.Left}, topic.PrincipalOf(p.owner), capsulehost.Options{
 		Log: p.log, Tenant: c.node, Version: version, Self: []string{self, capsuleVerb},
-		Inside: map[string]capsulehost.Handler{"introspect": p.introspect()}, Shipped: map[string]struct{}{"files": {}},
+		Inside: map[string]capsulehost.Handler{"introspect": p.introspect()}, Shipped: map[string]int{"files": 1},
 	})
 	c.shelf, err = capsulehost.OpenShelf(filepath.Join(folder, "capsules", "installed.json"), c.host, capsulehost.Pool{
 		Ensure: func(ctx context.Context, name string) error {

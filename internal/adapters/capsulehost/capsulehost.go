@@ -73,11 +73,11 @@ type Handler struct {
 // Options are what a host may choose.
 type Options struct {
 	Log     *slog.Logger
-	Tenant  string              // the installation, part of every source
-	Version string              // of the host: the build of the capsules that come with it
-	Self    []string            // command line that runs a shipped capsule; its name and arguments follow
-	Inside  map[string]Handler  // capsules that run in the host, by name
-	Shipped map[string]struct{} // capsules that come with the host and run as processes
+	Tenant  string             // the installation, part of every source
+	Version string             // of the host: the build of the capsules that come with it
+	Self    []string           // command line that runs a shipped capsule; its name and arguments follow
+	Inside  map[string]Handler // capsules that run in the host, by name
+	Shipped map[string]int     // capsules that come with the host and run as processes, and how many folders each takes
 }
 
 // Installed is one capsule that the owner wants.

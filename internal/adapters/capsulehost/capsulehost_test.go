@@ -143,7 +143,7 @@ func newBench(t *testing.T, inside map[string]capsulehost.Handler) *bench {
 		},
 		Joined: func(topic.Principal) { b.joined <- struct{}{} },
 		Left:   func(_ topic.Principal, s topic.Source) { b.left <- s },
-	}, b.principal, capsulehost.Options{Tenant: "t", Version: "1", Inside: inside})
+	}, b.principal, capsulehost.Options{Tenant: "t", Version: "1", Inside: inside, Shipped: map[string]int{"files": 1}})
 	t.Cleanup(b.Close)
 	return b
 }
@@ -440,4 +440,27 @@ func waitFor(condition func() bool) error {
 		}
 	}
 	return nil
+}
+
+// What a capsule of the host is given is looked at before it takes the place of one
+// that works.
+func TestAShippedCapsuleIsGivenWhatItTakes(t *testing.T) {
+	b := newBench(t, map[string]capsulehost.Handler{"own": {}})
+	folder := t.TempDir()
+	file := filepath.Join(folder, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name    string
+		folders []string
+		ok      bool
+	}{
+		{"files", []string{folder}, true}, {"own", nil, true}, {"files", nil, false}, {"files", []string{folder, folder}, false},
+		{"files", []string{file}, false}, {"files", []string{filepath.Join(folder, "none")}, false}, {"own", []string{folder}, false},
+	} {
+		if _, err := b.Inspect(c.name, c.folders); (err == nil) != c.ok {
+			t.Errorf("%s with %d folders: %v", c.name, len(c.folders), err)
+		}
+	}
 }

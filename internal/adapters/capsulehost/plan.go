@@ -33,6 +33,9 @@ const Shipped = "steward"
 // the name of one that comes with the host.
 func (h *Host) Inspect(what string, args []string) (Installed, error) {
 	if h.ships(what) {
+		if err := h.checkFolders(what, args); err != nil {
+			return Installed{}, err
+		}
 		c := Installed{Name: what, Version: h.opt.Version, Publisher: Shipped, Args: args}
 		c.Build = h.shippedBuild(c)
 		return c, nil
@@ -52,6 +55,21 @@ func (h *Host) Inspect(what string, args []string) (Installed, error) {
 		return Installed{}, fault.New(fault.Conflict, "the name "+file.Name+" belongs to a capsule that comes with the host")
 	}
 	return Installed{Name: file.Name, Version: file.Version, Publisher: file.Publisher, Folder: folder, Build: build}, nil
+}
+
+// checkFolders holds what a shipped capsule is given to what it takes, so that no
+// working installation is replaced by one that cannot run.
+func (h *Host) checkFolders(name string, folders []string) error {
+	if want := h.opt.Shipped[name]; len(folders) != want {
+		return fault.Newf(fault.InvalidRequest, "the capsule %s takes %d folders, and %d were given", name, want, len(folders)).
+			With("fix", "steward capsule install --help")
+	}
+	for _, folder := range folders {
+		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+			return fault.New(fault.InvalidRequest, "not a folder: "+folder).Because(err)
+		}
+	}
+	return nil
 }
 
 func (h *Host) ships(name string) bool {
