@@ -110,7 +110,7 @@ func TestAHostWithoutMemoryLosesNothing(t *testing.T) {
 	c := begin(s, seed)
 	defer c.stop()
 	starved := 0
-	for range rounds {
+	for round := 0; round < rounds || starved == 0 && round < rounds+20; round++ {
 		moment(context.Background(), time.Duration(100+chance.IntN(400))*time.Millisecond)
 		if s.starve(uint64(chance.IntN(4)) << 20) {
 			starved++
@@ -134,16 +134,16 @@ func TestAHostWithoutMemoryLosesNothing(t *testing.T) {
 func (s *stage) starve(more uint64) (ended bool) {
 	s.t.Helper()
 	_, mark := s.printed(0)
-	size := s.size()
+	size := s.data()
 	limit := unix.Rlimit{Cur: size + more, Max: size + more}
-	if err := unix.Prlimit(s.up.Process.Pid, unix.RLIMIT_AS, &limit, nil); err != nil {
+	if err := unix.Prlimit(s.up.Process.Pid, unix.RLIMIT_DATA, &limit, nil); err != nil {
 		s.t.Fatal(err)
 	}
 	ctx, stop := context.WithTimeout(s.t.Context(), 5*time.Second)
 	defer stop()
 	body := []byte(`{"v":1,"tx":"` + strings.Repeat("x", 60_000) + `"}`)
 	var hungry sync.WaitGroup
-	for range 64 {
+	for range 256 {
 		hungry.Go(func() {
 			for ctx.Err() == nil && !s.over() {
 				_, _ = s.clients[0].post(ctx, rpcwire.Call.Path, body)
@@ -183,16 +183,18 @@ func (s *stage) wanted(mark int, words ...string) {
 	s.t.Errorf("the host ended, %v, and not by want of memory:\n%s", s.up.ProcessState, strings.Join(own, ""))
 }
 
-// size is the host's address space in bytes.
-func (s *stage) size() uint64 {
+// data is how much memory of its own the host may write to, in bytes.
+func (s *stage) data() (bytes uint64) {
 	s.t.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.up.Process.Pid))
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.up.Process.Pid))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	pages, err := strconv.ParseUint(strings.Fields(string(raw))[0], 10, 64)
-	if err != nil {
-		s.t.Fatal(err)
+	for line := range strings.Lines(string(raw)) {
+		if n, err := fmt.Sscanf(line, "VmData: %d kB", &bytes); err == nil && n == 1 {
+			return bytes << 10
+		}
 	}
-	return pages * uint64(os.Getpagesize())
+	s.t.Fatalf("no VmData in\n%s", raw)
+	return 0
 }

@@ -202,16 +202,25 @@ func runCheckpoint(conn *sql.Conn, text string) (held int, err error) {
 
 // checkIntegrity walks the whole database.
 func checkIntegrity(ctx context.Context, conn *sql.Conn) error {
+	found, err := findings(ctx, conn)
+	if err == nil && len(found) > 0 {
+		return fmt.Errorf("%d findings, the first is %q", len(found), found[0])
+	}
+	return err
+}
+
+// findings are what the engine says is wrong with the form of its database.
+func findings(ctx context.Context, conn *sql.Conn) (found []string, err error) {
 	rows, err := conn.QueryContext(ctx, integrityCheck)
-	found, err := Collect(rows, err, func(r *sql.Rows) (line string, err error) {
+	found, err = Collect(rows, err, func(r *sql.Rows) (line string, err error) {
 		err = r.Scan(&line)
 		return line, err
 	})
-	if err != nil {
-		return err
+	if err == nil && len(found) == 0 {
+		return nil, errors.New("the engine did not say what it found")
 	}
-	if len(found) != 1 || found[0] != "ok" {
-		return fmt.Errorf("%d findings, the first is %q", len(found), append(found, "none")[0])
+	if len(found) == 1 && found[0] == "ok" {
+		return nil, err
 	}
-	return nil
+	return found, err
 }

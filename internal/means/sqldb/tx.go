@@ -93,6 +93,20 @@ func (tx *Tx) One(query string, args []any, dest ...any) (found bool, err error)
 	return true, tx.settle()
 }
 
+// Findings holds every table against the indexes that lead to its rows, page by
+// page, and says what is wrong with them, in the engine's words, at most 20. It
+// reads the whole database.
+func (tx *Tx) Findings() ([]string, error) {
+	if err := tx.settle(); err != nil {
+		return nil, err
+	}
+	found, err := findings(tx.ctx, tx.session.conn)
+	if err != nil {
+		return nil, tx.fail(integrityCheck, err)
+	}
+	return found, nil
+}
+
 // Collect reads what Query returned into a slice: rows, err := tx.Query(…);
 // Collect(rows, err, scan). It closes the rows, and stops at the first error of
 // scan. No rows give a nil slice.

@@ -95,7 +95,7 @@ type Verification struct {
 	Invocations int64    `json:"invocations"`
 	Last        string   `json:"last"` // hash of the last row
 	Break       *Break   `json:"break,omitzero"`
-	Mismatches  []string `json:"mismatches"` // ids of calls that differ from what the trail says of them
+	Mismatches  []string `json:"mismatches"` // what differs from what the trail says of it
 }
 
 // Break is the first row at which the trail does not hold.

@@ -191,7 +191,7 @@ type Verification struct {
 	Invocations int64
 	Last        digest.Digest
 	Break       *audit.Break
-	Mismatches  []string // ids of settled rows and consents that differ from their audit rows
+	Mismatches  []string // what differs from its audit row, or is not found where it should be: ids and words
 }
 
 // Swept counts what a sweep took out of the journal.

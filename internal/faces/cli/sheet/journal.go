@@ -161,6 +161,6 @@ func Verification(w io.Writer, v adminwire.Verification) {
 		fmt.Fprintf(w, "The first row that does not hold: node %s, epoch %d, row %d: %s\n", b.Node, b.Epoch, b.Seq, paper.Line(b.What))
 	}
 	for _, m := range v.Mismatches {
-		fmt.Fprintf(w, "The call %s is not what the trail says of it.\n", paper.Line(m))
+		fmt.Fprintf(w, "Does not hold: %s\n", paper.Line(m))
 	}
 }
