@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/stewardhost/steward/cmd/steward/buswing"
 	"github.com/stewardhost/steward/internal/faces/cli"
 	"github.com/stewardhost/steward/internal/faces/cli/copies"
 	"github.com/stewardhost/steward/internal/faces/cli/daemon"
@@ -33,7 +34,7 @@ func main() {
 		Hidden: map[string]func([]string) int{
 			childprocess.Verb: childprocess.Supervise,
 			"notes-server":    notesServer,
-			capsuleVerb:       runCapsule,
+			buswing.Verb:      buswing.Run,
 			demo.Keeper:       demo.Keep,
 		},
 	}

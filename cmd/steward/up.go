@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stewardhost/steward/cmd/steward/buswing"
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/faces/admin"
@@ -58,7 +59,7 @@ type parts struct {
 	port     *dispatch.Port
 	tools    *mcp.Door
 	shelves  *library.Library
-	capsules *capsules
+	capsules *buswing.Wing
 	owner    id.Owner
 	hand     id.Client
 	alarms   alarms.Watch
@@ -213,14 +214,15 @@ func (p *parts) build(ctx context.Context, folder string) error {
 	}
 	p.port = dispatch.New(p.store, p.fleet.executor, p.store.Node(), p.store.Epoch(), p.log)
 	p.watch()
-	if err := p.openCapsules(folder); err != nil {
+	if p.capsules, err = buswing.New(buswing.Parts{Store: p.store, Owner: p.owner, Folder: folder, Version: version, Log: p.log,
+		Changed: func() { p.shelves.Changed(p.owner) }}); err != nil {
 		return err
 	}
 	p.shelves = library.New(library.Ports{Readable: p.store.Readable, List: p.capsules.List, Read: p.capsules.Read, WasRead: p.store.WasRead})
 	p.tools = mcp.New(mcp.Ports{Find: p.store.FindToken, Catalog: p.store.Catalog, Call: p.port.Call, Denied: p.store.Denied, Library: p.shelves},
 		mcp.Options{Version: version, Log: p.log})
 	p.store.OnChange(p.tools.Changed)
-	return p.capsules.shelf.Resume(ctx)
+	return p.capsules.Shelf.Resume(ctx)
 }
 
 // relist merges a fresh listing of an upstream that may have changed.
@@ -295,14 +297,14 @@ func (p *parts) services() admin.Services {
 	return admin.Services{
 		Apps: owner.NewApps(p.store), Reviews: owner.NewReviews(p.store), Grants: owner.NewGrants(p.store),
 		Confirmations: owner.NewConfirmations(p.store), Ledger: owner.NewLedger(p.store),
-		Importer: p.importer, Port: p.port, Capsules: p.capsules.shelf, SignIn: p.desk,
+		Importer: p.importer, Port: p.port, Capsules: p.capsules.Shelf, SignIn: p.desk,
 	}
 }
 
 // close ends what the host is made of; what could not be made durable then is the
 // host's last word.
 func (p *parts) close() error {
-	p.capsules.close()
+	p.capsules.Close()
 	p.desk.Close()
 	p.fleet.Close()
 	return p.store.Close()

@@ -1,0 +1,157 @@
+// Package buswing wires the bus wing of a host: the broker, the capsules that the
+// owner installed, and the bus between them, which is in the process or on servers
+// that somebody else runs.
+//
+// It decides nothing. The bus is opened with the first capsule, so that a host
+// without any does not carry it. A Wing is safe for concurrent use; one lock guards
+// the opening of the bus.
+package buswing
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/stewardhost/steward/internal/adapters/capsulehost"
+	"github.com/stewardhost/steward/internal/adapters/natsbus"
+	"github.com/stewardhost/steward/internal/adapters/store"
+	"github.com/stewardhost/steward/internal/domain/bus/describe"
+	"github.com/stewardhost/steward/internal/domain/bus/topic"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/service/broker"
+	"github.com/stewardhost/steward/internal/service/builtins"
+)
+
+// Parts are what the wing is wired with; all are required.
+type Parts struct {
+	Store   *store.Store
+	Owner   id.Owner
+	Folder  string // of the host's data
+	Version string // of the host
+	Changed func() // what the capsules serve may be different now
+	Log     *slog.Logger
+}
+
+// Wing is the bus wing of a host, wired.
+type Wing struct {
+	*broker.Broker
+	Shelf *capsulehost.Shelf
+
+	parts Parts
+	host  *capsulehost.Host
+	node  string
+
+	mu  sync.Mutex
+	bus *natsbus.Bus
+}
+
+// New wires the wing for the owner and starts nothing yet.
+func New(p Parts) (*Wing, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	w := &Wing{parts: p, node: p.Store.Node().String()}
+	w.Broker, err = broker.New(broker.Ports{
+		Members:     func(who topic.Principal) []describe.Member { return w.host.Members(who) },
+		AskDescribe: w.askDescribe, AskRead: w.askRead, AskCancel: w.askCancel,
+		Audit:   w.tell,
+		Changed: func(topic.Principal) { p.Changed() },
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.host = capsulehost.New(capsulehost.Ports{Admit: w.admit, Joined: w.Joined, Left: w.Left}, topic.PrincipalOf(p.Owner), capsulehost.Options{
+		Log: p.Log, Tenant: w.node, Version: p.Version, Self: []string{self, Verb},
+		Inside: map[string]capsulehost.Handler{"introspect": w.introspect()}, Shipped: map[string]int{"files": 1},
+	})
+	w.Shelf, err = capsulehost.OpenShelf(filepath.Join(p.Folder, "capsules", "installed.json"), w.host, capsulehost.Pool{
+		Ensure: func(ctx context.Context, name string) error {
+			seed, err := builtins.Capsule(name)
+			if err != nil {
+				return err
+			}
+			return p.Store.EnsureCapsule(ctx, p.Owner, seed)
+		},
+		Remove: func(ctx context.Context, name string) error {
+			return p.Store.RemoveCapsule(ctx, p.Owner, resource.AliasCapsule+name)
+		},
+	})
+	return w, err
+}
+
+// tell writes what the bus dropped or decided into the trail and the log.
+func (w *Wing) tell(e broker.Event) {
+	w.parts.Log.Warn("bus", "kind", string(e.Kind), "source", e.Source.String(), "detail", e.Detail, "count", e.Count)
+	w.parts.Store.BusEvent(w.parts.Owner, e.Source.String(), string(e.Kind), int64(e.Count))
+}
+
+func (w *Wing) askDescribe(who topic.Principal, round string, deadline time.Time) error {
+	bus, err := w.open()
+	if err != nil {
+		return err
+	}
+	return bus.AskDescribe(who, round, deadline)
+}
+
+func (w *Wing) askRead(who topic.Principal, correlation, uri string, deadline time.Time) error {
+	bus, err := w.open()
+	if err != nil {
+		return err
+	}
+	return bus.AskRead(who, correlation, uri, deadline)
+}
+
+func (w *Wing) askCancel(who topic.Principal, correlation string) error {
+	bus, err := w.open()
+	if err != nil {
+		return err
+	}
+	return bus.AskCancel(who, correlation)
+}
+
+// open gives the bus, opened by the first who needs it.
+func (w *Wing) open() (*natsbus.Bus, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.bus != nil {
+		return w.bus, nil
+	}
+	bus, err := natsbus.Open(w.node, natsbus.Listener{Described: w.Described, Read: w.WasRead, Lost: w.Lost,
+		Alarm: func(s topic.Source, text string) {
+			w.parts.Log.Warn("bus alarm", "source", s.String(), "what", text)
+		}}, natsbus.Options{Log: w.parts.Log})
+	if err == nil {
+		w.bus = bus
+	}
+	return bus, err
+}
+
+func (w *Wing) admit(place capsulehost.Place, take func(capsulehost.Request), lost func()) (capsulehost.Seat, error) {
+	bus, err := w.open()
+	if err != nil {
+		return capsulehost.Seat{}, err
+	}
+	seat, err := bus.Admit(natsbus.Runtime(place), func(r natsbus.Request) { take(capsulehost.Request(r)) }, lost)
+	if err != nil {
+		return capsulehost.Seat{}, err
+	}
+	return capsulehost.Seat{
+		Answer: func(r capsulehost.Request, payload []byte) error { return seat.Answer(natsbus.Request(r), payload) },
+		Close:  seat.Close,
+	}, nil
+}
+
+// Close ends the capsules and then the bus.
+func (w *Wing) Close() {
+	w.host.Close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.bus != nil {
+		w.bus.Close()
+	}
+}
