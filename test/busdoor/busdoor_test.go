@@ -254,22 +254,37 @@ func TestCapsulesLiveAndDieWithTheHost(t *testing.T) {
 	}
 }
 
+// scaffold has the program write a capsule into an empty folder and types the
+// command that it prints, up to the installation. Nothing but what a person has
+// who built steward is used: no network, and no repository around the folder.
+func scaffold(t *testing.T, h *hosttest.Host, name string, flags ...string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	made := exec.Command(h.Program, append([]string{"capsule", "new", name, "--from", hosttest.Root(t)}, flags...)...)
+	made.Dir = dir
+	out, err := made.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_, next, found := strings.Cut(string(out), "next: ")
+	build, install, both := strings.Cut(next, " && steward capsule install")
+	if !found || !both || strings.TrimSpace(install) != "." {
+		t.Fatalf("it says %s", out)
+	}
+	cmd := exec.Command("sh", "-c", build)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=readonly", "GOPROXY=off", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", build, err, out)
+	}
+	return dir
+}
+
 // What `steward capsule new` writes is a capsule: it builds, installs and is read,
 // and a changed build needs a new yes.
 func TestANewCapsuleWorksAsItIsWritten(t *testing.T) {
 	h := hosttest.Start(t)
 	reader := h.AddApp("reader")
-	dir := t.TempDir()
-	made := exec.Command(h.Program, "capsule", "new", "clock")
-	made.Dir = dir
-	if out, err := made.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "clock", "clock"), filepath.Join(dir, "clock", "main.go"))
-	build.Dir = hosttest.Root(t)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	dir := scaffold(t, h, "clock")
 	h.Do("capsule", "install", filepath.Join(dir, "clock"))
 	h.Do("grants", "add", "reader", "clock", "read")
 	s := reader.Session(nil)
@@ -296,6 +311,14 @@ func TestANewCapsuleWorksAsItIsWritten(t *testing.T) {
 	wantListed(t, reader.Session(nil), "clock:hello")
 	if c := capsule(t, h, "clock"); c.Source != first.Source || c.Order != first.Order || c.Version != "0.2.0" {
 		t.Errorf("an upgrade changed the source or the order: %+v, then %+v", first, c)
+	}
+	for _, words := range [][]string{{"capsule", "new", "other"}, {"capsule", "new", "other", "--from", dir}} {
+		if _, text, exit := h.Run("", words...); exit != 2 || !strings.Contains(text, "steward's source") && !strings.Contains(text, "--from") {
+			t.Errorf("without the source of package capsule: %d, %s", exit, text)
+		}
+	}
+	if _, err := os.Stat("other"); err == nil {
+		t.Error("a refused capsule new left a folder")
 	}
 	if _, text, exit := h.Run("", "capsule", "install", dir); exit != 12 || !strings.Contains(text, "Capsule.toml") {
 		t.Errorf("a folder without a manifest: %d, %s", exit, text)

@@ -5,10 +5,7 @@ package capsules
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -16,7 +13,6 @@ import (
 
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
-	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
@@ -120,49 +116,4 @@ func (d verbs) remove() *cobra.Command {
 		return nil
 	}
 	return cmd
-}
-
-func (d verbs) newOne() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "new NAME", Short: "write the files of a new capsule into a new folder", Args: desk.Words(1, 1),
-		Long: `Makes a folder NAME with a Capsule.toml and a Go program that serves one resource.
-Build the program in the folder, then install the folder.`,
-		Example: "  steward capsule new notes",
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := write(args[0]); err != nil {
-			return err
-		}
-		d.Say("%s holds Capsule.toml and main.go.", paper.Line(args[0]))
-		d.Next("cd " + paper.Word(args[0]) + " && go build -o " + paper.Word(args[0]) + " . && steward capsule install .")
-		return nil
-	}
-	return cmd
-}
-
-func write(name string) error {
-	if !goodName(name) {
-		return trouble.UsageOf("steward capsule new", "the name of a capsule is of a-z, 0-9 and -, such as notes")
-	}
-	if err := os.Mkdir(name, 0o755); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return trouble.UsageOf("steward capsule new", "%s exists already", name)
-		}
-		return err
-	}
-	for file, text := range map[string]string{"Capsule.toml": manifest, "main.go": program} {
-		if err := os.WriteFile(filepath.Join(name, file), []byte(strings.ReplaceAll(text, "NAME", name)), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func goodName(name string) bool {
-	for i, c := range name {
-		if (c < 'a' || c > 'z') && (i == 0 || (c < '0' || c > '9') && c != '-') {
-			return false
-		}
-	}
-	return name != "" && len(name) <= 32
 }

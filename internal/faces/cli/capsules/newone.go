@@ -1,0 +1,75 @@
+package capsules
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stewardhost/steward/internal/faces/cli/desk"
+	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/faces/cli/trouble"
+)
+
+func (d verbs) newOne() *cobra.Command {
+	var from string
+	cmd := &cobra.Command{
+		Use: "new NAME", Short: "write the files of a new capsule into a new folder", Args: desk.Words(1, 1),
+		Long: `Makes a folder NAME with a Capsule.toml and a Go module that serves one resource.
+The module stands on steward's package capsule, which is not published yet: its
+go.mod names the folder of steward's source, which is --from or, where steward was
+built in that folder, found by itself.`,
+		Example: "  steward capsule new notes\n  steward capsule new notes --from ~/src/steward",
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the folder of steward's source")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		name := args[0]
+		if !goodName(name) {
+			return trouble.UsageOf(newHelp, "the name of a capsule is of a-z, 0-9 and -, such as notes")
+		}
+		s, err := findSource(from)
+		if err != nil {
+			return err
+		}
+		if err := write(name, s); err != nil {
+			return err
+		}
+		d.Say("%s holds Capsule.toml, main.go and a go.mod that stands on %s.", paper.Line(name), paper.Line(s.folder))
+		d.Next("cd " + paper.Word(name) + " && go build -o " + paper.Word(name) + " . && steward capsule install .")
+		return nil
+	}
+	return cmd
+}
+
+const newHelp = "steward capsule new --help"
+
+func write(name string, s source) error {
+	if err := os.Mkdir(name, 0o755); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return trouble.UsageOf(newHelp, "%s exists already", name)
+		}
+		return err
+	}
+	for file, text := range map[string]string{
+		"Capsule.toml": named(manifest, name), "main.go": named(program, name), "go.mod": s.module(name), "go.sum": s.sums,
+	} {
+		if err := os.WriteFile(filepath.Join(name, file), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func named(text, name string) string { return strings.ReplaceAll(text, "NAME", name) }
+
+func goodName(name string) bool {
+	for i, c := range name {
+		if (c < 'a' || c > 'z') && (i == 0 || (c < '0' || c > '9') && c != '-') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 32
+}
