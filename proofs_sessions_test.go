@@ -15,6 +15,7 @@ var sessionProofs = []proven{
 	{"A60", "the socket is its user's alone", at(localT, "TestOnDiskNobodyElseGetsIn", localT, "TestUnsafePlacesAreRefused"), ""},
 	{"A61, A62", "a token counts on its connection, until it is outlived", at(controlT, "TestControlIsItsModel", sessionsT, "TestTranscripts"), ""},
 	{"A67", "a full queue disconnects and dispatches nothing again", at(sessionsT, "TestAFullQueueDisconnectsAndNeverRedispatches"), ""},
-	{"A69", "floods, halves and giants cost the others nothing", at(sessionsT, "TestConnectionsAndRequestsHaveLimits", sessionsT, "TestRecordsHaveALimit", sessionsT, "TestStalePeersCostNothing", sessionsT, "TestDeadlinesAreExact"), "10,000 peers: not run"},
+	{"A69, R14", "floods, halves and giants cost the others nothing", at(sessionsT, "TestConnectionsAndRequestsHaveLimits", sessionsT, "TestRecordsHaveALimit", lendingT, "TestAStaleCrowdCostsTheOthersNothing", sessionsT, "TestDeadlinesAreExact"), "R14 of the host's HTTP doors"},
+	{"schemas", "every record of the daemon has the form that is published", at(sessionsT, "TestTranscripts", sessionsT, "TestTranscriptsHaveEveryShape"), ""},
 	{"R19, sessions", "registry, executor, callback, control and operations equal their models", at(registryT, "TestTheRegistryIsItsModel", executorT, "TestExecutorsAreTheirModel", callbackT, "TestCallsAreTheirModel", controlT, "TestControlIsItsModel", operationT, "TestOperationsAreTheirModel", sessionsT, "TestRandomSequencesKeepThePromises"), ""},
 }

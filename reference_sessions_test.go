@@ -28,6 +28,10 @@ func sessionsPage() string {
 	for _, e := range sessionwire.Events() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", e.Name, mark(e.Profile), members(e.Payload), e.Does)
 	}
+	b.WriteString("\n## Kinds of the durable record\n\nWhat `session.replay` gives as `data`.\n\n| kind | data | |\n| --- | --- | --- |\n")
+	for _, k := range sessionwire.Kinds() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Name, members(k.Data), k.Does)
+	}
 	b.WriteString("\n## Codes\n\nThe message of an error is the text beside its code.\n\n| code | message |\n| --- | --- |\n")
 	conflict, _ := fault.Lookup(fault.Conflict)
 	for _, r := range append(fault.SessionRows(), conflict) {
@@ -59,28 +63,43 @@ func mark(set bool) string {
 
 // sessionsSchema is the JSON Schema of every record and payload.
 func sessionsSchema() string {
-	defs := map[string]any{}
-	note := func(v any) { schemaOf(reflect.TypeOf(v), defs) }
-	for _, record := range []any{sessionwire.Request{}, sessionwire.Response{}, sessionwire.Event{}, sessionwire.Manifest{}, sessionwire.Terminal{}, sessionwire.ExecutorAcknowledged{}} {
-		note(record)
+	s := shapes{}
+	for _, record := range []any{sessionwire.Request{}, sessionwire.Response{}, sessionwire.Event{}, sessionwire.Manifest{}} {
+		s.of(reflect.TypeOf(record))
 	}
-	payloads, answers, events := map[string]any{}, map[string]any{}, map[string]any{}
+	payloads, answers, events, lookups, kinds := map[string]any{}, map[string]any{}, map[string]any{}, map[string]any{}, map[string]any{}
 	null := map[string]any{"type": "null"}
-	records := []any{rowOf("Response", "method", map[string]any{"type": []string{"string", "null"}}, null)} // a refusal, of whatever was asked
+	records := []any{rowOf("Response", "method", map[string]any{"type": []string{"string", "null"}}, "payload", null)} // a refusal, of whatever was asked
+	looked := []any{pairOf("method", null, "result", null)}
 	for _, m := range sessionwire.Methods() {
-		payload, answer := schemaOf(reflect.TypeOf(m.Payload), defs), schemaOf(reflect.TypeOf(m.Answer), defs)
+		payload, answer := s.of(reflect.TypeOf(m.Payload)), s.of(reflect.TypeOf(m.Answer))
 		payloads[m.Name], answers[m.Name] = payload, answer
 		named := map[string]any{"const": m.Name}
-		records = append(records, rowOf("Request", "method", named, payload), rowOf("Response", "method", named, answer))
+		records = append(records, rowOf("Request", "method", named, "payload", payload), rowOf("Response", "method", named, "payload", answer))
+		if m.Operation {
+			kept := []any{null}
+			for _, k := range m.Kept {
+				kept = append(kept, s.of(reflect.TypeOf(k)))
+			}
+			lookups[m.Name] = map[string]any{"anyOf": kept}
+			looked = append(looked, pairOf("method", named, "result", lookups[m.Name]))
+		}
 	}
 	for _, e := range sessionwire.Events() {
-		events[e.Name] = schemaOf(reflect.TypeOf(e.Payload), defs)
-		records = append(records, rowOf("Event", "event", map[string]any{"const": e.Name}, events[e.Name]))
+		events[e.Name] = s.of(reflect.TypeOf(e.Payload))
+		records = append(records, rowOf("Event", "event", map[string]any{"const": e.Name}, "payload", events[e.Name]))
 	}
+	var replayed []any
+	for _, k := range sessionwire.Kinds() {
+		kinds[k.Name] = s.of(reflect.TypeOf(k.Data))
+		replayed = append(replayed, pairOf("kind", map[string]any{"const": k.Name}, "data", kinds[k.Name]))
+	}
+	s["LookupAnswer"].(map[string]any)["anyOf"] = looked
+	s["Recorded"].(map[string]any)["anyOf"] = replayed
 	raw, err := json.MarshalIndent(map[string]any{
 		"$schema": "https://json-schema.org/draft/2020-12/schema", "$comment": "Made from the structs in code by make generate.",
 		"anyOf": records,
-		"$defs": defs, "payloads": payloads, "answers": answers, "events": events,
+		"$defs": s, "payloads": payloads, "answers": answers, "events": events, "lookups": lookups, "kinds": kinds,
 	}, "", " ")
 	if err != nil {
 		panic(err)
@@ -89,22 +108,34 @@ func sessionsSchema() string {
 }
 
 // rowOf is the schema of a whole record of one row of a table.
-func rowOf(record, key string, named, payload any) any {
-	return map[string]any{"allOf": []any{ref(record), map[string]any{"properties": map[string]any{key: named, "payload": payload}}}}
+func rowOf(record, key string, named any, member string, shape any) any {
+	return map[string]any{"allOf": []any{ref(record), pairOf(key, named, member, shape)}}
+}
+
+// pairOf ties the form of one member to the value of another.
+func pairOf(key string, named any, member string, shape any) any {
+	return map[string]any{"properties": map[string]any{key: named, member: shape}}
 }
 
 func ref(name string) any { return map[string]any{"$ref": "#/$defs/" + name} }
 
-func schemaOf(t reflect.Type, defs map[string]any) any {
+func orNull(shape any) any {
+	return map[string]any{"anyOf": []any{shape, map[string]any{"type": "null"}}}
+}
+
+// shapes are the schemas of structs, by name.
+type shapes map[string]any
+
+func (s shapes) of(t reflect.Type) any {
 	switch {
 	case t == reflect.TypeFor[sessionwire.Raw]():
 		return true
 	case t.Kind() == reflect.Pointer:
-		return map[string]any{"anyOf": []any{schemaOf(t.Elem(), defs), map[string]any{"type": "null"}}}
+		return orNull(s.of(t.Elem()))
 	case t.Kind() == reflect.Slice:
-		return map[string]any{"type": "array", "items": schemaOf(t.Elem(), defs)}
+		return map[string]any{"type": "array", "items": s.of(t.Elem())}
 	case t.Kind() == reflect.Map:
-		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem(), defs)}
+		return map[string]any{"type": "object", "additionalProperties": s.of(t.Elem())}
 	case t.Kind() == reflect.Bool:
 		return map[string]any{"type": "boolean"}
 	case t.Kind() == reflect.String:
@@ -112,18 +143,33 @@ func schemaOf(t reflect.Type, defs map[string]any) any {
 	case t.Kind() != reflect.Struct:
 		return map[string]any{"type": "integer"}
 	}
-	if defs[t.Name()] == nil {
+	if s[t.Name()] == nil {
 		properties, required := map[string]any{}, []string{}
-		defs[t.Name()] = map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+		s[t.Name()] = map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
 		for i := range t.NumField() {
 			name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-			properties[name] = schemaOf(t.Field(i).Type, defs)
+			properties[name] = s.member(name, t.Field(i))
 			if options == "" {
 				required = append(required, name)
 			}
 		}
 		slices.Sort(required)
-		defs[t.Name()].(map[string]any)["required"] = required
+		s[t.Name()].(map[string]any)["required"] = required
 	}
 	return ref(t.Name())
+}
+
+// member is the schema of one member of a struct: the words that it may be, or what
+// its type says. What is raw has its form elsewhere.
+func (s shapes) member(name string, f reflect.StructField) any {
+	words := f.Tag.Get("enum")
+	switch {
+	case name == "application_manifest":
+		return orNull(ref("Manifest"))
+	case words == "":
+		return s.of(f.Type)
+	case f.Type.Kind() == reflect.Pointer:
+		return orNull(map[string]any{"enum": strings.Fields(words)})
+	}
+	return map[string]any{"enum": strings.Fields(words)}
 }

@@ -13,8 +13,9 @@
 // adds any.
 //
 // The package holds structs and names, no logic, and imports nothing but the
-// standard library, so that an application can use it with any JSON package. It
-// does not promise that a struct holds a well-formed message; the daemon checks.
+// standard library, so that an application can use it with any JSON package. A tag
+// enum lists the words that a member may be. The package does not promise that a
+// struct holds a well-formed message; the daemon checks.
 package sessionwire
 
 // Version is the protocol_version of every record.

@@ -43,9 +43,9 @@ type PendingCall struct {
 	ResourceID     string `json:"resource_id"`
 	RevisionID     string `json:"revision_id"`
 	RevisionSHA256 string `json:"revision_sha256"`
-	Status         string `json:"status"` // waiting_for_executor or pending
-	Effects        string `json:"external_effects"`
-	WaitKind       string `json:"wait_kind"` // availability or execution
+	Status         string `json:"status" enum:"waiting_for_executor pending"`
+	Effects        string `json:"external_effects" enum:"not_dispatched uncertain"`
+	WaitKind       string `json:"wait_kind" enum:"availability execution"`
 	RemainingMS    int64  `json:"remaining_ms"`
 }
 
@@ -54,13 +54,13 @@ type ExecutorRotationAnswer struct {
 	ExecutorID         string `json:"executor_id"`
 	ExecutorGeneration int64  `json:"executor_generation"`
 	ResumeSecret       string `json:"resume_secret"`
-	Status             string `json:"status"` // rotation_pending
+	Status             string `json:"status" enum:"rotation_pending"`
 	PendingTimeoutMS   int64  `json:"pending_timeout_ms"`
 }
 
 // ExecutorAcknowledged is what a lookup keeps of every executor method.
 type ExecutorAcknowledged struct {
-	Status             string `json:"status"` // completed, or what was answered
+	Status             string `json:"status" enum:"completed rotation_pending"`
 	ExecutorID         string `json:"executor_id"`
 	ExecutorGeneration int64  `json:"executor_generation"`
 	PendingTimeoutMS   *int64 `json:"pending_timeout_ms,omitzero"`
@@ -88,7 +88,7 @@ type CallCancelPayload struct {
 	CallID             string `json:"call_id"`
 	ExecutorID         string `json:"executor_id"`
 	ExecutorGeneration int64  `json:"executor_generation"`
-	Reason             string `json:"reason"` // cancelled or tool_timeout
+	Reason             string `json:"reason" enum:"cancelled tool_timeout"`
 }
 
 // ResultPayload settles a call. It repeats the binding of the call, with the
@@ -106,16 +106,16 @@ type ResultPayload struct {
 
 // ResultOutcome is {status:"success", value} or {status:"error", code, message}.
 type ResultOutcome struct {
-	Status  string  `json:"status"`
+	Status  string  `json:"status" enum:"success error"`
 	Value   Raw     `json:"value,omitzero"`
-	Code    *string `json:"code,omitzero"` // execution_failed or permission_denied
+	Code    *string `json:"code,omitzero" enum:"execution_failed permission_denied"`
 	Message *string `json:"message,omitzero"`
 }
 
 // ResultAnswer says that the result is durable.
 type ResultAnswer struct {
 	CallID string `json:"call_id"`
-	Status string `json:"status"` // accepted
+	Status string `json:"status" enum:"accepted"`
 }
 
 // EvidenceAnswer tells what ran of a turn.
@@ -135,8 +135,8 @@ type CallProof struct {
 	ResourceID         string  `json:"resource_id"`
 	RevisionID         string  `json:"revision_id"`
 	RevisionSHA256     string  `json:"revision_sha256"`
-	Status             string  `json:"status"`           // waiting_for_executor, pending, succeeded, failed or cancelled
-	ExternalEffects    string  `json:"external_effects"` // not_dispatched, uncertain or reported
-	WaitKind           *string `json:"wait_kind"`        // availability or execution; null once settled
-	RemainingMS        *int64  `json:"remaining_ms"`     // null once settled
+	Status             string  `json:"status" enum:"waiting_for_executor pending succeeded failed cancelled"`
+	ExternalEffects    string  `json:"external_effects" enum:"not_dispatched uncertain reported"`
+	WaitKind           *string `json:"wait_kind" enum:"availability execution"` // null once settled
+	RemainingMS        *int64  `json:"remaining_ms"`                            // null once settled
 }

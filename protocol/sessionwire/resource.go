@@ -14,7 +14,7 @@ type RegisterPayload struct {
 
 // Resource is what a controller lends to the session.
 type Resource struct {
-	Kind        string `json:"kind"` // tool or skill
+	Kind        string `json:"kind" enum:"tool skill"`
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Source      Source `json:"source"`
@@ -24,7 +24,7 @@ type Resource struct {
 // {kind:"workspace_file", path}. Of a tool it is JSON with input_schema,
 // output_schema and optionally timeout_ms; of a skill it is plain text.
 type Source struct {
-	Kind    string  `json:"kind"`
+	Kind    string  `json:"kind" enum:"inline workspace_file"`
 	Content *string `json:"content,omitzero"`
 	Path    *string `json:"path,omitzero"`
 }
@@ -35,11 +35,18 @@ type RegisterAnswer struct {
 	Entry            Descriptor `json:"entry"`
 }
 
+// RegisterKept is what a lookup on an ordinary connection tells of a registration.
+type RegisterKept struct {
+	RegistryRevision string `json:"registry_revision"`
+	ResourceID       string `json:"resource_id"`
+	RevisionID       string `json:"revision_id"`
+}
+
 // Descriptor is one revision of a resource, for everybody who may list it.
 type Descriptor struct {
 	ResourceID     string      `json:"resource_id"`
 	RevisionID     string      `json:"revision_id"`
-	Kind           string      `json:"kind"`
+	Kind           string      `json:"kind" enum:"tool skill"`
 	Name           string      `json:"name"`
 	Description    string      `json:"description"`
 	ContentSHA256  string      `json:"content_sha256"`  // 64 lower-case hexadecimal digits, over the captured bytes

@@ -64,8 +64,8 @@ type SessionListAnswer struct {
 type SessionRow struct {
 	SessionID string `json:"session_id"`
 	Title     string `json:"title"`
-	UpdatedAt string `json:"updated_at"` // RFC 3339, UTC
-	Ownership string `json:"ownership"`  // none, this_connection or other_connection: who controls it
+	UpdatedAt string `json:"updated_at"`                                             // RFC 3339, UTC
+	Ownership string `json:"ownership" enum:"none this_connection other_connection"` // who controls it
 }
 
 // CreatePayload makes a session.
@@ -89,12 +89,12 @@ type ActiveRow struct {
 	Generation int64   `json:"generation"`
 	Controlled bool    `json:"controlled"`
 	TurnID     *string `json:"turn_id"` // null while a turn is being prepared
-	State      string  `json:"state"`   // idle, preparing, running or cancelling
+	State      string  `json:"state" enum:"idle preparing running cancelling"`
 }
 
 // ClaimPayload takes control. Mode claim is refused where somebody has it.
 type ClaimPayload struct {
-	Mode               string `json:"mode"` // claim or takeover
+	Mode               string `json:"mode" enum:"claim takeover"`
 	ExpectedGeneration *int64 `json:"expected_generation,omitzero"`
 }
 
@@ -102,6 +102,11 @@ type ClaimPayload struct {
 type ClaimAnswer struct {
 	Control  Control  `json:"control"`
 	Snapshot Snapshot `json:"snapshot"`
+}
+
+// ClaimKept is what a lookup keeps of a claim: no grant.
+type ClaimKept struct {
+	Generation int64 `json:"generation"`
 }
 
 // Snapshot is a session at the instant of a claim. What happened before is in it,
@@ -118,7 +123,7 @@ type Snapshot struct {
 type Turn struct {
 	TurnID              string `json:"turn_id"`
 	OperationID         string `json:"operation_id"`
-	State               string `json:"state"` // running or cancelling
+	State               string `json:"state" enum:"running cancelling"`
 	AssistantText       string `json:"assistant_text"`
 	ApplicationManifest Raw    `json:"application_manifest,omitzero"` // Manifest or null; absent on ordinary connections
 }
@@ -127,7 +132,7 @@ type Turn struct {
 type Terminal struct {
 	TurnID              string `json:"turn_id"`
 	OperationID         string `json:"operation_id"`
-	Status              string `json:"status"` // completed, failed or cancelled
+	Status              string `json:"status" enum:"completed failed cancelled"`
 	Error               *Error `json:"error"`
 	AssistantText       string `json:"assistant_text"`
 	ApplicationManifest Raw    `json:"application_manifest,omitzero"` // Manifest or null; absent on ordinary connections
@@ -135,29 +140,8 @@ type Terminal struct {
 
 // DetachAnswer says that control was given back.
 type DetachAnswer struct {
-	Status     string `json:"status"` // detached
+	Status     string `json:"status" enum:"detached"`
 	Generation int64  `json:"generation"`
-}
-
-// ReplayPayload asks for a page of the durable record: after is the last one's
-// next.
-type ReplayPayload struct {
-	After *string `json:"after,omitzero"`
-	Limit *int    `json:"limit,omitzero"`
-}
-
-// ReplayAnswer is a page of the durable record, at most 24 KiB.
-type ReplayAnswer struct {
-	Events []Recorded `json:"events"`
-	Next   *string    `json:"next"`
-}
-
-// Recorded is one durable record, or one part of a long one.
-type Recorded struct {
-	EventID string `json:"event_id"`
-	At      string `json:"at"`   // RFC 3339, UTC
-	Kind    string `json:"kind"` // user_input, assistant_chunk, tool_call, tool_result, turn_status or session_title
-	Data    Raw    `json:"data"`
 }
 
 // StartPayload starts a turn.
@@ -184,7 +168,7 @@ type Authorization struct {
 
 // StartAnswer says that the turn is accepted and its input durable.
 type StartAnswer struct {
-	Status              string `json:"status"` // accepted
+	Status              string `json:"status" enum:"accepted"`
 	TurnID              string `json:"turn_id"`
 	ApplicationManifest Raw    `json:"application_manifest,omitzero"` // Manifest or null; absent on ordinary connections
 }
@@ -196,7 +180,7 @@ type TurnPayload struct {
 
 // CancelAnswer says that the turn was told to stop.
 type CancelAnswer struct {
-	Status string `json:"status"` // cancel_requested
+	Status string `json:"status" enum:"cancel_requested"`
 	TurnID string `json:"turn_id"`
 }
 
@@ -205,12 +189,13 @@ type LookupPayload struct {
 	OperationID string `json:"operation_id"`
 }
 
-// LookupAnswer is what is remembered of an operation. Result is what the method
-// answered, without secrets and without what only its caller may know; of a turn
-// that has ended it is the Terminal.
+// LookupAnswer is what is remembered of an operation. Result is what the method's
+// row in the table keeps of its answer, without secrets and without what only its
+// caller may know; of a turn that has ended it is the Terminal. It is null where
+// nothing has been answered yet, or nothing is remembered any more.
 type LookupAnswer struct {
 	OperationID string  `json:"operation_id"`
-	State       string  `json:"state"` // pending, accepted, settled, expired or unknown
+	State       string  `json:"state" enum:"pending accepted settled expired unknown"`
 	Method      *string `json:"method"`
 	SessionID   *string `json:"session_id"`
 	Result      Raw     `json:"result"`
@@ -234,7 +219,7 @@ type ActivityPayload struct {
 // TerminalPayload is the end of a turn, live.
 type TerminalPayload struct {
 	TurnID              string `json:"turn_id"`
-	Status              string `json:"status"` // completed, failed or cancelled
+	Status              string `json:"status" enum:"completed failed cancelled"`
 	Error               *Error `json:"error"`
 	AssistantText       string `json:"assistant_text"`
 	ApplicationManifest Raw    `json:"application_manifest,omitzero"` // Manifest or null; absent on ordinary connections
@@ -242,6 +227,6 @@ type TerminalPayload struct {
 
 // RevokedPayload tells why control is gone.
 type RevokedPayload struct {
-	Reason     string `json:"reason"`     // takeover
+	Reason     string `json:"reason" enum:"takeover"`
 	Generation int64  `json:"generation"` // of the session after the revocation
 }

@@ -94,7 +94,7 @@ func newCommitter(b *testing.B, folder string) func() time.Duration {
 }
 
 // resident is the memory of a process in MiB, where the system tells it.
-func resident(b *testing.B, pid int) float64 {
+func resident(b testing.TB, pid int) float64 {
 	b.Helper()
 	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for line := range strings.Lines(string(raw)) {

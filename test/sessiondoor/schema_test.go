@@ -4,10 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/stewardhost/steward/protocol/sessionwire"
 )
 
 // published is the schema that the documents show of every record.
@@ -45,5 +50,36 @@ func (s *stage) fits(line string) {
 	}
 	if err != nil {
 		s.t.Errorf("%.2000s\n%v", line, err)
+	}
+}
+
+// The transcripts, whose records are held to the schema, have every method's answer,
+// what a lookup keeps of it, every event and every kind of the durable record.
+func TestTranscriptsHaveEveryShape(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		all.Write(readFile(t, file))
+	}
+	var want []string
+	for _, m := range sessionwire.Methods() {
+		want = append(want, "> "+m.Name+" ")
+		if m.Operation {
+			want = append(want, `"method":"`+m.Name+`","session_id":[^,]*,"result":\{`)
+		}
+	}
+	for _, e := range sessionwire.Events() {
+		want = append(want, "< event "+e.Name+" ")
+	}
+	for _, k := range sessionwire.Kinds() {
+		want = append(want, `"kind":"`+k.Name+`","data":\{`)
+	}
+	for _, w := range want {
+		if !regexp.MustCompile(w).MatchString(all.String()) {
+			t.Errorf("no transcript has %s", w)
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -181,24 +180,6 @@ func TestADaemonThatStopsKeepsItsName(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
-}
-
-// A stale peer that never reads or writes costs a living one nothing.
-func TestStalePeersCostNothing(t *testing.T) {
-	c, e := serve(t)
-	for range 15 {
-		conn, err := localsocket.Dial(t.Context(), e.Socket())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func(conn net.Conn) { _ = conn.Close() }(conn)
-		if _, err := conn.Write([]byte(`{"protocol_version":`)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.enter()
-	c.turn("turn", "say x")
-	c.event(sessionwire.TurnTerminal)
 }
 
 // One round trip of a callback: the model asks, the executor answers, the model goes

@@ -64,9 +64,7 @@ func (v view) answer(a any) any {
 func (v view) kept(a any) any {
 	switch a := a.(type) {
 	case reply.Regained:
-		return struct {
-			Generation int64 `json:"generation"`
-		}{a.Generation}
+		return sessionwire.ClaimKept{Generation: a.Generation}
 	case reply.Acknowledged:
 		out := sessionwire.ExecutorAcknowledged{Status: a.Status, ExecutorID: a.ID, ExecutorGeneration: a.Generation}
 		if a.PendingMS > 0 {
@@ -82,6 +80,9 @@ func (v view) kept(a any) any {
 	case reply.CancelRequested:
 		return sessionwire.CancelAnswer{Status: "cancel_requested", TurnID: a.Turn}
 	case reply.Registered:
+		if !v.selected {
+			return sessionwire.RegisterKept{RegistryRevision: a.Revision, ResourceID: a.Entry.ResourceID, RevisionID: a.Entry.RevisionID}
+		}
 		return sessionwire.RegisterAnswer{RegistryRevision: a.Revision, Entry: descriptor(a.Entry)}
 	case reply.Unregistered:
 		return sessionwire.UnregisterAnswer{ResourceID: a.Resource, RemovedRevision: a.Removed, RegistryRevision: a.Revision}
