@@ -40,6 +40,7 @@ var proofs = []proven{
 	{"R16", "a host that runs out of memory loses nothing", at(crashT, "TestAHostWithoutMemoryLosesNothing"), ""},
 	{"R17", "parsers under fuzzing", at(strictjsonT, "FuzzParse", socketT, "FuzzRecord"), "every target runs in make fuzz, which finds them by name"},
 	{"R19", "the store is a simple model, step by step", at(storeT, "TestTheStoreIsTheModel", sqldbT, "TestBatchesEqualTheModel"), ""},
+	{"R21", "nested programs come to what they say", at(crashT, "TestNestedProgramsComeToWhatTheySay"), ""},
 	{"R20", "journal and rights are linearizable", at(linearT, "TestJournalIsLinearizable", linearT, "TestRightsAreLinearizable"), "a module of its own: make linear"},
 	{"R22", "no guard of the table can go unnoticed", nil, "a program, not a test: test/mutants, by make gate"},
 	{"R24", "every unresolved row is classified before the doors open", at(storeT, "TestAFullJournalIsReadyAfterAKill", storeT, "TestCostDoesNotGrowWithTheJournal", storeT, "TestManyLeftBehindAreClassifiedInBatches"), "the time with 100,000 rows is in make bench"},
