@@ -53,7 +53,7 @@ var nouns = map[string][]string{
 	"bus": {"topic", "describe", "read"},
 	"pool": {
 		"contract", "narrowing", "budget", "grant", "resource", "item", "consent", "confirmation",
-		"invocation", "audit", "projection", "authority", "view", "credential",
+		"invocation", "audit", "projection", "link", "authority", "view", "credential",
 	},
 	"sessions": {
 		"conversation", "transcript",

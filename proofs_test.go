@@ -48,13 +48,14 @@ var proofs = []proven{
 	{"FP17, FP18", "a commit of unknown fate dispatches nothing and is told as a doubt", at(portT, "TestAnOutcomeThatCannotBeWrittenIsOwed", storeT, "TestAnUnknownCommitIsNoSuccess", crashT, "TestAnySystemCallMayFail"), "reading the row back is the next start's: with one engine in the process there is no other connection to ask"},
 	{"FF1, FF2, A49", "tools of one name are two, also after a restart", at(mcpdoorT, "TestToolsOfOneNameAreTwo", resourceT, "TestMergeGivesSafeDistinctIDsThatStay"), "a clash is not named in a console: there is none yet"},
 	{"FF6, FF7", "names are safe, distinct and stable, the exact one goes out", at(projectionT, "TestNamesStay", upstreamT, "TestArgumentsGoOutAsTheyAre"), ""},
+	{"FF9, A59", "what results of imported servers point to is read by the app that it was given to, of that server, while it holds a grant", at(linkT, "TestAnAddressIsForOneReader", linkT, "TestContentKeepsItsOtherBytes", linksT, "TestAnAddressIsReadByItsAppAlone", linksT, "TestReadsAreBounded", upstreamsT, "TestWhatAResultPointsToIsReadBack"), "capsules: see their own row"},
 	{"FF11, FF12", "schemas are shown as approved, and refused visibly where they do not fit", at(narrowingT, "TestPropose", toolsetT, "TestSchemasAreShownAsApproved", importerT, "FuzzListing"), ""},
 	{"FF13", "what is withheld of a tool is listed", at(importerT, "TestAToolThatCannotBeImportedIsShownWithTheReason"), "the _meta around a whole result is withheld on purpose: clients act on it, and it is the host's place"},
 	{"FF15 to FF17", "arguments and results keep their bytes", at(mcpdoorT, "TestArgumentsAndResultsKeepTheirBytes", upstreamT, "TestArgumentsGoOutAsTheyAre", invocationT, "TestShapeKeepsBytesAndHoldsStructuredContentToTheSchema"), ""},
 	{"FF18", "a failing upstream ends no session", at(mcpdoorT, "TestFailuresKeepTheSession"), ""},
 	{"FF20", "a large result is whole or refused", at(mcpdoorT, "TestALargeResultIsWhole"), ""},
 	{"FF21, FF24", "an upstream that restarts or dies in a call", at(upstreamT, "TestKilledProcessIsToldAndStartedAgain", upstreamT, "TestAnUpstreamIsKeptOpen", upstreamsT, "TestAServerThatExits"), ""},
-	{"FF25", "nothing is asked of a server but its start, its tools and their calls, and of its resources nothing but what the agent of a daemon asks", at(upstreamT, "TestWhatASessionSays", upstreamT, "TestWhatIsSaidOfResources"), ""},
+	{"FF25", "nothing is asked of a server but its start, its tools and their calls, and of its resources nothing but what the agent of a daemon asks, or an app that was pointed to one", at(upstreamT, "TestWhatASessionSays", upstreamT, "TestWhatIsSaidOfResources"), ""},
 	{"FF27, FF29", "a slow server slows nobody else, and lists need no server", at(upstreamsT, "TestASlowServerSlowsNobodyElse", mcpdoorT, "TestListsNeedNoUpstream"), ""},
 	{"FF28, FF30", "one of five is down: seen in status with its exit code, back by itself", at(upstreamsT, "TestOneOfFiveIsDown", upstreamT, "TestAnUpstreamIsKeptOpen", upstreamT, "TestPauseGrowsWithFailures"), "an upstream that nobody has asked for since the start is idle, not looked at"},
 	{"FF31, FF35", "a stubborn child ends with its host, however that ends", at(upstreamsT, "TestAStubbornServerEndsWithItsHost", childT, "TestStubbornCommandIsKilledWithinTheGrace", childT, "TestNothingStaysAfterTheHostWasKilled", upstreamT, "TestResultDoesNotWaitForAStubbornProcess"), "Linux; on darwin a process that was orphaned outside its group is not found"},
@@ -153,6 +154,8 @@ const (
 	mcpdoorT      = "test/mcpdoor"
 	doorT         = "internal/faces/mcp"
 	upstreamsT    = "test/upstreams"
+	linkT         = "internal/domain/pool/link"
+	linksT        = "internal/service/links"
 	portT         = "test/port"
 	liveT         = "test/cli/live"
 	bridgeT       = "internal/faces/cli/bridge"

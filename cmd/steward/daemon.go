@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stewardhost/steward/cmd/steward/toolbox"
 	"github.com/stewardhost/steward/internal/adapters/model"
 	"github.com/stewardhost/steward/internal/adapters/sessionlog"
 	"github.com/stewardhost/steward/internal/adapters/workspacecapture"
@@ -98,7 +99,7 @@ type agency struct {
 	files   *workspacecapture.Workspace
 	service *sessions.Service
 	server  *unixsocket.Server
-	tools   *toolbox
+	tools   *toolbox.Toolbox
 }
 
 func assembleSessions(ctx context.Context, e unixsocket.Endpoint, log *slog.Logger) (*agency, error) {
@@ -110,7 +111,7 @@ func assembleSessions(ctx context.Context, e unixsocket.Endpoint, log *slog.Logg
 	if d.model, err = model.Open(settings); err != nil {
 		return nil, unusable(err)
 	}
-	if d.tools, err = newToolbox(os.Getenv("STEWARD_MCP_CONFIG")); err != nil {
+	if d.tools, err = toolbox.New(os.Getenv("STEWARD_MCP_CONFIG"), version); err != nil {
 		d.close()
 		return nil, unusable(err)
 	}
@@ -125,7 +126,7 @@ func assembleSessions(ctx context.Context, e unixsocket.Endpoint, log *slog.Logg
 		return nil, err
 	}
 	loop := turns.New(turns.Ports{
-		Ask: d.model.Ask, Files: filesOf(d.files), Servers: d.tools.servers(), NewID: newCallID, Log: log,
+		Ask: d.model.Ask, Files: filesOf(d.files), Servers: d.tools.Servers(), NewID: newCallID, Log: log,
 	}, turns.Options{Skills: skillsOf(ctx, d.files, log), Disabled: strings.FieldsFunc(os.Getenv("STEWARD_DISABLED"), func(r rune) bool { return r == ',' || r == ' ' })})
 	d.service = sessions.New(sessions.Ports{
 		Log: streams{store}, Names: loop.Names, Capture: d.files.Capture,
@@ -169,7 +170,7 @@ func (d *agency) close() {
 		_ = d.files.Close() // it was read only
 	}
 	if d.tools != nil {
-		d.tools.close()
+		d.tools.Close()
 	}
 	d.model.Close()
 }

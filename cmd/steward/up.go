@@ -35,6 +35,7 @@ import (
 	"github.com/stewardhost/steward/internal/service/builtins"
 	"github.com/stewardhost/steward/internal/service/dispatch"
 	"github.com/stewardhost/steward/internal/service/importer"
+	"github.com/stewardhost/steward/internal/service/links"
 	"github.com/stewardhost/steward/internal/service/owner"
 	"github.com/stewardhost/steward/internal/service/recovery"
 	"github.com/stewardhost/steward/internal/service/signin"
@@ -218,7 +219,8 @@ func (p *parts) build(ctx context.Context, folder string) error {
 		Changed: func() { p.shelves.Changed(p.owner) }}); err != nil {
 		return err
 	}
-	p.shelves = library.New(library.Ports{Readable: p.store.Readable, List: p.capsules.List, Read: p.capsules.Read, WasRead: p.store.WasRead})
+	p.shelves = library.New(library.Ports{Readable: p.store.Readable, List: p.capsules.List, Read: p.capsules.Read, WasRead: p.store.WasRead,
+		Links: links.New(p.store.LinkKey(), links.Ports{Behind: p.store.Behind, Read: p.fleet.Read, WasRead: p.store.WasRead})})
 	p.tools = mcp.New(mcp.Ports{Find: p.store.FindToken, Catalog: p.store.Catalog, Call: p.port.Call, Denied: p.store.Denied, Library: p.shelves},
 		mcp.Options{Version: version, Log: p.log})
 	p.store.OnChange(p.tools.Changed)

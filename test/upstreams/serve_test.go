@@ -44,7 +44,7 @@ type asked struct {
 	ID     json.RawMessage
 	Method string
 	Params struct {
-		Name      string
+		Name, URI string
 		Arguments struct {
 			MS, N int
 		}
@@ -82,7 +82,7 @@ func serve(folder string) int {
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			return 90
 		}
-		s.note(strings.TrimSpace(m.Method + " " + m.Params.Name))
+		s.note(strings.TrimSpace(m.Method + " " + m.Params.Name + m.Params.URI))
 		switch m.Method {
 		case "initialize":
 			s.result(m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"changing","version":"1"}}`)
@@ -92,6 +92,8 @@ func serve(folder string) int {
 				return 91
 			}
 			s.result(m.ID, `{"tools":`+string(tools)+`}`)
+		case "resources/read":
+			s.read(m)
 		case "tools/call":
 			if code := s.call(m); code >= 0 {
 				return code
@@ -100,9 +102,21 @@ func serve(folder string) int {
 	}
 }
 
+// read has file:///a, of which each server has its own, in two parts.
+func (s *served) read(m asked) {
+	if m.Params.URI != "file:///a" {
+		s.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32002,"message":"no"}}`, m.ID)
+		return
+	}
+	s.result(m.ID, fmt.Sprintf(`{"contents":[{"uri":"file:///a","mimeType":"text/plain","text":%q},{"uri":"file:///a/1","blob":"AP8="}]}`, s.folder))
+}
+
 // call does what the tool's name says; it returns an exit code, or goes on.
 func (s *served) call(m asked) int {
 	switch m.Params.Name {
+	case "point":
+		s.result(m.ID, `{"content":[{"type":"resource_link","uri":"file:///a","name":"a"},`+
+			`{"type":"resource","resource":{"uri":"file:///b","text":"b"}},{"type":"resource_link","uri":"https://there.invalid/","name":"c"}]}`)
 	case "exit":
 		fmt.Fprintln(os.Stderr, "going away")
 		return 7

@@ -88,7 +88,7 @@ func TestWhatIsSaidOfResources(t *testing.T) {
 					t.Errorf("%v\n%s", err, diff)
 				}
 				parts, err := r.ReadResource(t.Context(), `a:"1"`)
-				if diff := cmp.Diff([]answer.Content{{URI: "a:1", Text: "x", Bytes: 1}}, parts); diff != "" || err != nil {
+				if diff := cmp.Diff([]answer.Content{{URI: "a:1", Text: "x"}}, parts); diff != "" || err != nil {
 					t.Errorf("%v\n%s", err, diff)
 				}
 				said := r.received()
@@ -120,11 +120,11 @@ func TestAReadGivesAllOrAFault(t *testing.T) {
 		want  refusal
 	}{
 		{"texts and bytes", says(`{"resultType":"complete","contents":[{"uri":"a","mimeType":"text/plain","text":"é"},{"uri":"b","mimeType":"image/png","blob":"AP8="}],"_meta":{}}`),
-			[]answer.Content{{URI: "a", MimeType: "text/plain", Text: "é", Bytes: 2}, {URI: "b", MimeType: "image/png", Blob: true, Bytes: 2}}, 2, refusal{}},
+			[]answer.Content{{URI: "a", MimeType: "text/plain", Text: "é"}, {URI: "b", MimeType: "image/png", Blob: []byte{0, 255}}}, 2, refusal{}},
 		{"nothing in it", says(`{"contents":[]}`), nil, 0, refusal{}},
 		{"most parts", says(ofParts(bound.ReadChunks.Int())), nil, 64, refusal{}},
 		{"one part more", says(ofParts(bound.ReadChunks.Int() + 1)), nil, 0, refusal{fault.TooLarge, "read_chunks is limited to 64", nil}},
-		{"most bytes", says(ofBlob(most)), []answer.Content{{URI: "a", MimeType: "image/png", Blob: true, Bytes: most}}, 1, refusal{}},
+		{"most bytes", says(ofBlob(most)), []answer.Content{{URI: "a", MimeType: "image/png", Blob: make([]byte, most)}}, 1, refusal{}},
 		{"one byte more", says(ofBlob(most + 1)), nil, 0, refusal{fault.TooLarge, "read_content_bytes is limited to 524288 bytes", nil}},
 		{"over the answer", says(ofBlob(1 << 20)), nil, 0, refusal{fault.TooLarge, "resources/read: read_answer_bytes is limited to 1048576 bytes", nil}},
 		{"over a line", says(ofBlob(8 << 20)), nil, 0, refusal{fault.TooLarge, "resources/read: read_answer_bytes is limited to 1048576 bytes", nil}},
@@ -268,7 +268,7 @@ func TestResourcesOfTheOfficialSDK(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	parts, err := client.ReadResource(t.Context(), "a:2")
-	if diff := cmp.Diff([]answer.Content{{URI: "a:2", Text: "text", Bytes: 4}, {URI: "a:2", MimeType: "x/y", Blob: true, Bytes: 1}}, parts); diff != "" || err != nil {
+	if diff := cmp.Diff([]answer.Content{{URI: "a:2", Text: "text"}, {URI: "a:2", MimeType: "x/y", Blob: []byte{0}}}, parts); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	_, err = client.ReadResource(t.Context(), "a:3")

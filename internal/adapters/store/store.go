@@ -27,6 +27,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/stewardhost/steward/internal/adapters/store/catalog"
 	"github.com/stewardhost/steward/internal/adapters/store/holdings"
 	"github.com/stewardhost/steward/internal/adapters/store/inquiry"
 	"github.com/stewardhost/steward/internal/adapters/store/journal"
@@ -36,6 +37,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/store/wallet"
 	"github.com/stewardhost/steward/internal/adapters/store/witness"
 	"github.com/stewardhost/steward/internal/domain/pool/budget"
+	"github.com/stewardhost/steward/internal/domain/pool/link"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/sqldb"
@@ -84,6 +86,7 @@ func (o Options) filled() Options {
 
 // Store is an open store. Its verbs are those of its groups.
 type Store struct {
+	*catalog.Catalogs
 	*holdings.Holdings
 	*inquiry.Inquiries
 	*journal.Journal
@@ -91,6 +94,7 @@ type Store struct {
 	*wallet.Wallet
 	*retention.Retention
 	ledger *ledger.Ledger
+	links  link.Key
 	dir    string
 }
 
@@ -116,7 +120,7 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	memory := record.NewMemory(v)
-	return &Store{holdings.New(l, memory, v), inquiry.New(l), journal.New(l, memory, opt.Ceiling), witness.New(l, memory), wallet.New(l, v), retention.New(l, memory), l, dir}, nil
+	return &Store{catalog.New(l, memory), holdings.New(l, memory, v), inquiry.New(l), journal.New(l, memory, opt.Ceiling), witness.New(l, memory), wallet.New(l, v), retention.New(l, memory), l, v.Key("links"), dir}, nil
 }
 
 // openVault makes the root key for a folder that has no node yet, and wants the
@@ -128,6 +132,10 @@ func openVault(dir string) (*vault.Vault, error) {
 	}
 	return vault.Open(key)
 }
+
+// LinkKey is the key of the addresses that apps are given for what imported servers
+// point to.
+func (s *Store) LinkKey() link.Key { return s.links }
 
 // Node names the identity that this process speaks for.
 func (s *Store) Node() id.Node { return s.ledger.Node() }

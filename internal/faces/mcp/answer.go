@@ -41,6 +41,9 @@ func (x *exchange) tell(t *toolset.Tool, a invocation.Answer) {
 		x.fail(frame.ProblemOf(fault.From(err)))
 		return
 	}
+	if which, imported := t.Upstream(); imported {
+		out.Content = x.door.ports.Library.Give(x.caller, which, out.Content)
+	}
 	b := x.begin(len(out.Content) + len(out.Structured) + 768)
 	b = x.appendMeta(b, a, out)
 	b = append(append(b, `,"content":`...), out.Content...)

@@ -5,7 +5,8 @@
 // It promises: every request is authenticated anew; a list holds what the
 // caller may call at that moment; a name is looked up among the caller's own
 // methods only, and whatever is not there, of whatever reason, gives the same
-// bytes; arguments, content and structured content pass as they were written;
+// bytes; arguments, content and structured content pass as they were written, but
+// for the URIs of what an imported tool's content points to (decision 0007);
 // an answer says whether the call may have happened; a session belongs to one
 // owner and client; after a change that Changed tells of, the callers concerned
 // and nobody else are told while Run runs, and an app that is cut off loses its

@@ -20,6 +20,7 @@ var (
 	SettingsBytes     = Row{"settings_bytes", 64 << 10, Bytes, fault.TooLarge, "faces page 2", "faces/cli/settings"}
 	AnswerBytes       = Row{"answer_bytes", 16 << 20, Bytes, fault.TooLarge, "faces page 1", "faces/cli"}
 	ResultBytes       = Row{"result_bytes", 128 << 10, Bytes, fault.TooLarge, "draft, importer ceilings", "adapters/mcpupstream"}
+	ResultLinks       = Row{"result_links", 256, Count, fault.TooLarge, "ours: what comes after them keeps its own URI", "domain/pool/link"}
 	ResultDepth       = Row{"result_depth", 32, Depth, fault.InvalidRequest, "pool page 7", "ground/strictjson"}
 	ResultNodes       = Row{"result_nodes", 16384, Count, fault.InvalidRequest, "pool page 7", "ground/strictjson"}
 	DescriptorBytes   = Row{"descriptor_bytes", 64 << 10, Bytes, fault.TooLarge, "draft, importer ceilings", "domain/pool/contract"}
@@ -82,7 +83,7 @@ var (
 )
 
 var poolRows = []Row{
-	JSONBytes, JSONDepth, JSONNodes, RequestBytes, RequestDepth, RequestNodes, AdminBytes, ClientFileBytes, ClientFileNodes, BridgeLineBytes, BridgeRequests, BridgeDrain, DiffCells, SettingsBytes, AnswerBytes, ResultBytes, ResultDepth, ResultNodes,
+	JSONBytes, JSONDepth, JSONNodes, RequestBytes, RequestDepth, RequestNodes, AdminBytes, ClientFileBytes, ClientFileNodes, BridgeLineBytes, BridgeRequests, BridgeDrain, DiffCells, SettingsBytes, AnswerBytes, ResultBytes, ResultLinks, ResultDepth, ResultNodes,
 	DescriptorBytes, ContractURLBytes, ContractMethods, SchemaBytes, SchemaDepth, SchemaNodes, SchemaProperties,
 	SchemaEnum, TitleBytes, DescriptionBytes, LabelBytes, CallDeadline, CallGrace, StartDeadline, StopGrace,
 	UpstreamLineBytes, RelistPause, RelistEvery, ListingTools, ListingPages, ListingBytes, ListingDepth, ListingNodes, ToolBytes, StderrBytes,

@@ -20,6 +20,7 @@ const (
 	Outcome      Domain = "stw outcome v1"      // everything that a settled journal row tells
 	Result       Domain = "stw result v1"       // the result of a call, as it was recorded
 	ToolName     Domain = "stw tool name v1"    // the suffix of a tool's name on the MCP face
+	Link         Domain = "stw link v1"         // what the tag of a link to an upstream's resource is of
 	Source       Domain = "stw source v1"       // tenant, name and publisher of a capsule, joined
 	Build        Domain = "stw build v1"        // what a capsule runs, as it was installed
 	Resources    Domain = "stw resources v1"    // what a principal's capsules serve, for telling a change
@@ -28,7 +29,7 @@ const (
 
 var domains = []Domain{
 	Contract, Method, Binding, Descriptor, Presentation, Request, Input, Consent, Definition, Rights, Audit,
-	Outcome, Result, ToolName, Source, Build, Resources, Endpoint,
+	Outcome, Result, ToolName, Link, Source, Build, Resources, Endpoint,
 }
 
 // Domains returns every domain, in the order of the constants. The caller owns

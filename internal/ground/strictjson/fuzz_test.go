@@ -119,6 +119,19 @@ func decodesAlike(t *testing.T, raw []byte, v strictjson.Value) {
 	if (err == nil) != (v.Kind == strictjson.Object) || len(members) != len(v.Members) {
 		t.Fatalf("decodes as %v, %v", members, err)
 	}
+	children := v.Items
+	for _, m := range v.Members {
+		children = append(children, m.Value)
+	}
+	parts, err2 := strictjson.Parts(raw, request)
+	if err2 != nil || len(parts) != len(children) {
+		t.Fatalf("%d children, but %d parts, %v", len(children), len(parts), err2)
+	}
+	for i, p := range parts {
+		if got, err := strictjson.Parse(raw[p.From:p.To], ceilings); err != nil || !reflect.DeepEqual(got, children[i]) {
+			t.Fatalf("the part %q is %v, %v", raw[p.From:p.To], got, err)
+		}
+	}
 	if split, other := strictjson.Members(raw, request); !reflect.DeepEqual(split, members) || (other == nil) != (err == nil) {
 		t.Fatalf("decodes as %s, but splits into %s, %v", members, split, other)
 	}

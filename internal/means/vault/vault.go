@@ -36,6 +36,7 @@ const (
 	keyVersion = 1 // of the root; a second root would be version 2
 	headBytes  = 1 + 4
 	purpose    = "stw sealed column v1 "
+	derived    = "stw derived key v1 "
 )
 
 // The causes of a key, or of a value, that cannot be used.
@@ -182,6 +183,15 @@ func bound(at Place) []byte {
 		out = append(append(append(out, ':'), part...), ',')
 	}
 	return strconv.AppendInt(out, keyVersion, 10)
+}
+
+// Key derives a secret for a purpose that is no table; the same for the same root.
+func (v *Vault) Key(purpose string) [keyBytes]byte {
+	key, err := hkdf.Key(sha256.New, v.root, nil, derived+purpose, keyBytes)
+	if err != nil {
+		panic("vault: " + err.Error()) // it fails only for sizes
+	}
+	return [keyBytes]byte(key)
 }
 
 // cipher derives a table's key once. Its steps fail only for sizes, which are

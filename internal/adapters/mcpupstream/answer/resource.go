@@ -13,14 +13,15 @@ import (
 // Resource is what an upstream says of something that can be read.
 type Resource struct{ URI, Name, MimeType string }
 
-// Content is one part of a resource that was read: a text, or what is known of
-// bytes that are none.
+// Content is one part of a resource that was read: a text, or bytes that are none.
 type Content struct {
 	URI, MimeType string
 	Text          string
-	Blob          bool // there is no Text
-	Bytes         int  // of the text, or of the bytes
+	Blob          []byte // there is no Text where it is not nil
 }
+
+// Bytes is how many the text or the blob has.
+func (c Content) Bytes() int { return len(c.Text) + len(c.Blob) }
 
 // Resources reads every page of resources/list: all of it or a fault, never a part.
 // One without a URI that could be asked for is left out and spoils no other. Faults:
@@ -83,7 +84,7 @@ func Contents(a Answer) ([]Content, error) {
 		if c, err = content(raw); err != nil {
 			return false
 		}
-		parts, size = append(parts, c), size+c.Bytes
+		parts, size = append(parts, c), size+c.Bytes()
 		if err = bound.ReadChunks.Check(len(parts)); err == nil {
 			err = bound.ReadContentBytes.Check(size)
 		}
@@ -107,13 +108,13 @@ func content(raw []byte) (Content, error) {
 	case c.URI == "" || isText == isBlob:
 		return Content{}, failed("resources/read: a part is neither a text nor a blob of a uri")
 	case isText:
-		c.Text, c.Bytes = words.Text, len(words.Text)
+		c.Text = words.Text
 	default:
 		decoded, err := base64.StdEncoding.DecodeString(bytes.Text)
 		if err != nil {
 			return Content{}, failed("resources/read: a blob is not base64").Because(err)
 		}
-		c.Blob, c.Bytes = true, len(decoded)
+		c.Blob = decoded // not nil, also where it is empty
 	}
 	return c, nil
 }

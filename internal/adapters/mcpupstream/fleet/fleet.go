@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
+	"github.com/stewardhost/steward/internal/domain/bus/read"
 	"github.com/stewardhost/steward/internal/ground/id"
 )
 
@@ -60,6 +61,28 @@ func (f *Fleet) Client(adapter id.Adapter) (*mcpupstream.Client, bool) {
 	defer f.mu.Unlock()
 	c, ok := f.clients[adapter]
 	return c, ok
+}
+
+// Read asks the server of an entry for a resource, once, opening the connection if
+// need be. Faults: not_found for an entry that is not known, else those of
+// mcpupstream.Client.ReadResource.
+func (f *Fleet) Read(ctx context.Context, adapter id.Adapter, uri string) ([]read.Content, error) {
+	c, ok := f.Client(adapter)
+	if !ok {
+		return nil, read.NotFound()
+	}
+	parts, err := c.ReadResource(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]read.Content, len(parts))
+	for i, p := range parts {
+		out[i] = read.Content{URI: p.URI, Text: p.Text, Blob: p.Blob}
+		if p.MimeType != "" {
+			out[i].MimeType = &p.MimeType
+		}
+	}
+	return out, nil
 }
 
 // States counts the connections by where they stand.

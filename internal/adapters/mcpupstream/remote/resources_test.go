@@ -57,11 +57,11 @@ func TestReadingOverHTTP(t *testing.T) {
 			code fault.Code
 			text string
 		}{
-			"JSON": {says(`{"contents":[{"uri":"é","text":"x"}]}`), []answer.Content{{URI: "é", Text: "x", Bytes: 1}}, "", ""},
+			"JSON": {says(`{"contents":[{"uri":"é","text":"x"}]}`), []answer.Content{{URI: "é", Text: "x"}}, "", ""},
 			"events": {func(conn net.Conn, g got) {
 				fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"contents\":[]}}\n\n", g.ID)
 			}, nil, "", ""},
-			"most":               {says(blob(bound.ReadContentBytes.Int())), []answer.Content{{URI: "a", Blob: true, Bytes: bound.ReadContentBytes.Int()}}, "", ""},
+			"most":               {says(blob(bound.ReadContentBytes.Int())), []answer.Content{{URI: "a", Blob: make([]byte, bound.ReadContentBytes.Int())}}, "", ""},
 			"one more":           {says(blob(bound.ReadContentBytes.Int() + 1)), nil, fault.TooLarge, "read_content_bytes is limited to 524288 bytes"},
 			"more than is read":  {says(blob(2 << 20)), nil, fault.TooLarge, "resources/read: read_answer_bytes is limited to 1048576 bytes"},
 			"not there":          {refused(200, -32002), nil, fault.NotFound, "the server has no such resource"},
@@ -134,7 +134,7 @@ func TestResourcesOfTheOfficialSDK(t *testing.T) {
 			t.Errorf("stateless %v: %v, %v", stateless, all, err)
 		}
 		parts, err := client.ReadResource(t.Context(), "a:2")
-		if err != nil || len(parts) != 1 || parts[0].Bytes != 300<<10 {
+		if err != nil || len(parts) != 1 || parts[0].Bytes() != 300<<10 {
 			t.Errorf("stateless %v: %d parts, %v", stateless, len(parts), err)
 		}
 		if _, err := client.ReadResource(t.Context(), "a:3"); !fault.Is(err, fault.NotFound) {

@@ -33,13 +33,12 @@ type Holdings struct {
 
 	mu       sync.Mutex
 	watchers []Changed
-	catalogs map[catalogKey]catalog
 }
 
 // New returns the verbs over a ledger; the vault seals what entries are
 // configured with.
 func New(l *ledger.Ledger, m *record.Memory, v *vault.Vault) *Holdings {
-	return &Holdings{ledger: l, memory: m, vault: v, catalogs: map[catalogKey]catalog{}}
+	return &Holdings{ledger: l, memory: m, vault: v}
 }
 
 // OnChange asks to be told of changes from now on. The function is called on the

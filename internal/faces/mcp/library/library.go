@@ -23,12 +23,14 @@ import (
 	"github.com/stewardhost/steward/internal/domain/bus/read"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
+	"github.com/stewardhost/steward/internal/domain/pool/link"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/service/broker"
+	"github.com/stewardhost/steward/internal/service/links"
 )
 
 // Ports are what the library asks of the floors below it; all are required.
@@ -40,6 +42,8 @@ type Ports struct {
 	Read func(ctx context.Context, who broker.Asker, uri string) (broker.Found, error)
 	// WasRead records a read with what came of it.
 	WasRead func(c authority.Caller, which id.Resource, outcome string)
+	// Links are the addresses of what imported servers point to; nil for none.
+	Links *links.Links
 }
 
 // OrEmpty gives the library, or for nil one in which there is nothing to read.
@@ -100,8 +104,25 @@ func find(may []view.Readable, capsule string) (id.Resource, bool) {
 	return id.Resource{}, false
 }
 
-// Read gives the array of contents of a URI.
+// Give is the content of an imported tool's result as the caller is given it: what it
+// points to has addresses that Read takes.
+func (l *Library) Give(c authority.Caller, which id.Resource, content []byte) []byte {
+	if l.ports.Links == nil {
+		return content
+	}
+	return l.ports.Links.Give(c, which, content)
+}
+
+// Read gives the array of contents of a URI. One of the form of the host's own
+// addresses is never asked of a capsule.
 func (l *Library) Read(ctx context.Context, c authority.Caller, uri string) ([]byte, error) {
+	if link.Is(uri) && l.ports.Links != nil {
+		contents, err := l.ports.Links.Read(ctx, c, uri)
+		if err != nil {
+			return nil, err
+		}
+		return encodeContents(contents), nil
+	}
 	may, err := l.ports.Readable(ctx, c)
 	if err != nil {
 		return nil, err

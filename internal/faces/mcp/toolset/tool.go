@@ -8,6 +8,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/effect"
+	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/ground/schema"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 	"github.com/stewardhost/steward/internal/service/dispatch"
@@ -29,6 +30,10 @@ func (t *Tool) Reference() dispatch.Reference {
 	target := t.method.Target
 	return dispatch.Reference{Resource: target.Resource.String(), Contract: target.Contract, Method: target.Method}
 }
+
+// Upstream is the resource of an imported server whose tool it is, false for a method
+// of the host.
+func (t *Tool) Upstream() (id.Resource, bool) { return t.method.Target.Resource, t.imported }
 
 // is reports whether the tool is what a fresh reading says.
 func (t *Tool) is(m view.Callable) bool {

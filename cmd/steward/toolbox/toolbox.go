@@ -1,4 +1,12 @@
-package main
+// Package toolbox is the MCP servers that the agent of a session daemon may use, as
+// the operator's file of servers names them: the connections of mcpupstream in the
+// shape that turns knows servers by.
+//
+// Nothing is started before a turn first wants to know a server's tools. A call goes
+// out once at most, and what becomes of it is the connection's event. A list is at
+// most bound.RelistEvery old. A Toolbox is safe for concurrent use; one lock guards
+// each server's list.
+package toolbox
 
 import (
 	"context"
@@ -26,9 +34,8 @@ import (
 	"github.com/stewardhost/steward/internal/service/turns"
 )
 
-// toolbox is the MCP servers that the agent of a session daemon may use. They are
-// started when a turn first wants to know their tools.
-type toolbox struct{ shelves []*shelf }
+// Toolbox is the servers; use New.
+type Toolbox struct{ shelves []*shelf }
 
 // shelf is one server.
 type shelf struct {
@@ -40,10 +47,11 @@ type shelf struct {
 	listed time.Time
 }
 
-// newToolbox reads an mcpServers file. No file is no servers.
-func newToolbox(path string) (*toolbox, error) {
+// New reads an mcpServers file. No file is no servers. The version is steward's own,
+// told to the servers.
+func New(path, version string) (*Toolbox, error) {
 	if path == "" {
-		return &toolbox{}, nil
+		return &Toolbox{}, nil
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -62,11 +70,11 @@ func newToolbox(path string) (*toolbox, error) {
 	if len(config.Refused) > 0 {
 		return nil, fault.Newf(fault.InvalidRequest, "the server %q in STEWARD_MCP_CONFIG cannot be used: %s", config.Refused[0].Name, config.Refused[0].Why.Text)
 	}
-	box := &toolbox{}
+	box := &Toolbox{}
 	for _, s := range config.Servers {
-		client, err := clientOf(s)
+		client, err := clientOf(s, version)
 		if err != nil {
-			box.close()
+			box.Close()
 			return nil, err
 		}
 		box.shelves = append(box.shelves, &shelf{name: s.Name, client: client})
@@ -74,7 +82,7 @@ func newToolbox(path string) (*toolbox, error) {
 	return box, nil
 }
 
-func clientOf(s clientconfig.Server) (*mcpupstream.Client, error) {
+func clientOf(s clientconfig.Server, version string) (*mcpupstream.Client, error) {
 	opt := mcpupstream.Options{Version: version}
 	if s.URL == "" {
 		env := childprocess.BaseEnv()
@@ -107,13 +115,15 @@ func clientOf(s clientconfig.Server) (*mcpupstream.Client, error) {
 	return mcpupstream.NewRemote(s.Name, remote.Spec{Gate: gate, Target: target, Header: header}, opt), nil
 }
 
-func (b *toolbox) close() {
+// Close ends every connection.
+func (b *Toolbox) Close() {
 	for _, s := range b.shelves {
 		s.client.Close()
 	}
 }
 
-func (b *toolbox) servers() []turns.Server {
+// Servers are what a turn may ask.
+func (b *Toolbox) Servers() []turns.Server {
 	var out []turns.Server
 	for _, s := range b.shelves {
 		out = append(out, turns.Server{Name: s.name, List: s.list, Call: s.call, Resources: s.resources, Read: s.read})
@@ -169,7 +179,7 @@ func (s *shelf) read(ctx context.Context, uri string) ([]turns.Content, error) {
 	}
 	out := make([]turns.Content, 0, len(parts))
 	for _, c := range parts {
-		out = append(out, turns.Content(c))
+		out = append(out, turns.Content{URI: c.URI, MimeType: c.MimeType, Text: c.Text, Blob: c.Blob != nil, Bytes: c.Bytes()})
 	}
 	return out, nil
 }
