@@ -184,6 +184,30 @@ func (b *bench) starts() error {
 	return nil
 }
 
+// streamsOfEra are open in each protocol era when their memory is taken.
+const streamsOfEra = 500
+
+// streams takes the memory of a host to which many clients only listen.
+func (b *bench) streams() error {
+	p, err := b.copy("streams")
+	if err != nil {
+		return err
+	}
+	h, err := b.up(p.Dir)
+	if err != nil {
+		return err
+	}
+	open, err := load.Listen(b.target(load.Legacy, h.addr), streamsOfEra, streamsOfEra)
+	if err != nil {
+		return errors.Join(err, h.down())
+	}
+	defer open.Close()
+	resident, err := idle(h)
+	b.add(row{what: "resident memory, 500 GET streams and 500 of subscriptions/listen", figure: resident, unit: "MiB", bar: 150, stretch: 100, beside: "2 s after the last one"})
+	open.Close()
+	return errors.Join(err, h.down())
+}
+
 const insideCalls = 2000
 
 // inside counts what only the process itself knows.

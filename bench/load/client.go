@@ -99,6 +99,9 @@ func openMCP(t Target) (*mcpCaller, error) {
 	case List:
 		c.after = []byte(`,"method":"tools/list","params":{` + meta)
 		w.header("Mcp-Method", "tools/list")
+	case Listening:
+		c.after = []byte(`,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` + meta)
+		w.header("Mcp-Method", "subscriptions/listen")
 	default:
 		return nil, fmt.Errorf("no such kind: %q", t.Kind)
 	}

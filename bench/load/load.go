@@ -30,6 +30,8 @@ const (
 	List   Kind = "list"   // tools/list of 2026-07-28
 	Put    Kind = "put"    // a new item over /rpc/v1
 	Get    Kind = "get"    // an item over /rpc/v1
+
+	Listening Kind = "listening" // subscriptions/listen of 2026-07-28; see Listen
 )
 
 // Target is what is called.

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -46,7 +45,6 @@ import (
 const (
 	ownerName   = "owner"
 	drainTime   = 35 * time.Second // a little more than the longest call
-	collectAt   = 400              // percent; memory for speed, since a call leaves mostly garbage
 	adminFolder = "run"
 )
 
@@ -71,11 +69,9 @@ type parts struct {
 // up runs a host until ctx ends. The doors open only when every call of a dead
 // process has been classified.
 func up(ctx context.Context, o cli.UpOptions) (err error) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(collectAt)
-	}
 	log := slog.New(logging(o))
 	began := time.Now()
+	follow := frugal()
 	p, err := assemble(ctx, o, log)
 	if err != nil {
 		return err
@@ -110,7 +106,7 @@ func up(ctx context.Context, o cli.UpOptions) (err error) {
 		go func() { ended <- watched.server.Serve(watched.listener) }()
 	}
 	streams, endStreams := context.WithCancel(ctx)
-	quiet := p.beside(streams)
+	quiet := p.beside(streams, follow)
 	settled := make(chan struct{})
 	settling, endSettling := context.WithCancel(context.WithoutCancel(ctx))
 	go func() { defer close(settled); p.port.Run(settling) }()
@@ -133,8 +129,9 @@ func up(ctx context.Context, o cli.UpOptions) (err error) {
 
 // beside runs what goes on beside the doors until ctx ends; wait returns when all of it
 // has ended.
-func (p *parts) beside(ctx context.Context) (wait func()) {
+func (p *parts) beside(ctx context.Context, follow func(context.Context)) (wait func()) {
 	var all sync.WaitGroup
+	all.Go(func() { follow(ctx) })
 	all.Go(func() { p.tools.Run(ctx) })
 	all.Go(func() { p.shelves.Run(ctx) })
 	all.Go(func() { upkeep.Run(ctx, p.store.Sweep, p.log) })
