@@ -187,8 +187,8 @@ type filed struct {
 // read reads the file; one that is not there says nothing.
 func read(path string) (map[string]filed, error) {
 	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && !mine(filepath.Dir(path)) {
+		return nil, nil // the host itself says whose a folder is that it may not look into
 	}
 	if err != nil {
 		return nil, trouble.New(trouble.Unsafe, err.Error(), "chmod 600 "+paper.Word(path))
@@ -203,6 +203,16 @@ func read(path string) (map[string]filed, error) {
 		return nil, trouble.New(trouble.Unsafe, path+": "+err.Error(), "mv "+paper.Word(path)+" "+paper.Word(path+".old"))
 	}
 	return parse(path, raw)
+}
+
+// mine reports whether a folder is this user's.
+func mine(folder string) bool {
+	info, err := os.Stat(folder)
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid()
 }
 
 // own reports whether only this user, or the system's, can change a file.
