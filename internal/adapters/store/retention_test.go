@@ -25,6 +25,7 @@ func newKeeper(t testing.TB) *keeper {
 	k := &keeper{notes: n}
 	n.passed = func() time.Duration { return time.Duration(k.ran.Load()) * time.Millisecond }
 	n.restart(t)
+	k.clock.step(time.Second) // what comes is later than what is there
 	return k
 }
 
@@ -38,7 +39,8 @@ func (k *keeper) run(t testing.TB, d time.Duration) (all view.Swept) {
 		k.clock.step(step)
 		got, err := k.Sweep(t.Context())
 		must(t, err)
-		all.Results, all.Calls = all.Results+got.Results, all.Calls+got.Calls
+		all.Results, all.Calls, all.Arguments, all.Questions = all.Results+got.Results, all.Calls+got.Calls, all.Arguments+got.Arguments, all.Questions+got.Questions
+		all.Consents, all.Days, all.Deferrals = all.Consents+got.Consents, all.Days+got.Days, all.Deferrals+got.Deferrals
 	}
 	return all
 }

@@ -120,7 +120,7 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	memory := record.NewMemory(v)
-	return &Store{catalog.New(l, memory), holdings.New(l, memory, v), inquiry.New(l), journal.New(l, memory, opt.Ceiling), witness.New(l, memory), wallet.New(l, v), retention.New(l, memory), l, v.Key("links"), dir}, nil
+	return &Store{catalog.New(l, memory), holdings.New(l, memory, v), inquiry.New(l, memory), journal.New(l, memory, opt.Ceiling), witness.New(l, memory), wallet.New(l, v), retention.New(l, memory), l, v.Key("links"), dir}, nil
 }
 
 // openVault makes the root key for a folder that has no node yet, and wants the

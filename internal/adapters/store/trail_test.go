@@ -280,7 +280,7 @@ func TestTamperingIsNamed(t *testing.T) {
 		"a call pinned by other":     {"UPDATE invocations SET told = told - 1 WHERE state = 'succeeded' AND told > " + second, 0, 0, 2},
 		"a call that never was": {"INSERT INTO invocations SELECT number + 1000, owner, client, 'tx_00000000000000000000000000', 'inv_00000000000000000000000000', resource, contract, " +
 			"method, request, input, grant_id, revision, classes, state, node, epoch, attempt, reserved_at, dispatched_at, deadline_at, settled_at, code, message, reason, " +
-			"effects, result, removed, version, detail, reconciled_by, reconciled_at, told, admitted FROM invocations WHERE state = 'reconciled_succeeded'", 0, 0, 1},
+			"effects, result, removed, version, detail, reconciled_by, reconciled_at, told, admitted, args FROM invocations WHERE state = 'reconciled_succeeded'", 0, 0, 1},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

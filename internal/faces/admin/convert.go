@@ -121,7 +121,7 @@ func confirmationOf(c view.Confirmation) adminwire.Confirmation {
 	r := c.Row
 	out := adminwire.Confirmation{
 		ID: r.ID.String(), App: c.App, AppID: r.Key.Client.String(), Resource: c.Resource, ResourceID: r.Key.Resource.String(),
-		Contract: r.Key.Contract, Method: r.Key.Method, Args: r.Args, State: string(r.State), AskedAt: r.AskedAt,
+		Contract: r.Key.Contract, Method: r.Key.Method, Args: raw(r.Args), State: string(r.State), AskedAt: r.AskedAt,
 		DecidedAt: r.DecidedAt, UsedBy: r.UsedBy.String(),
 	}
 	switch r.State {

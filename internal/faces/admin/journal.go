@@ -62,10 +62,13 @@ func (d *Door) journalReconcile(ctx context.Context, req adminwire.Reconcile) (a
 	return whole(got), err
 }
 
-// whole is a call with its result.
+// whole is a call with what a list leaves out of it.
 func whole(v view.Invocation) adminwire.Invocation {
 	out := invocationOf(v)
-	out.Result = raw(v.Row.Outcome.Result)
+	out.Result, out.Args = raw(v.Row.Outcome.Result), raw(v.Args)
+	if !v.Confirmation.IsZero() {
+		out.Confirmation, out.ConfirmedAt = v.Confirmation.String(), v.ConfirmedAt
+	}
 	return out
 }
 

@@ -33,7 +33,8 @@ func Run(ctx context.Context, sweep func(context.Context) (view.Swept, error), l
 		case err != nil:
 			log.Warn("the journal could not be swept; it is tried again", "err", err)
 		case done != view.Swept{}:
-			log.Info("results and calls that were kept long enough are gone", "results", done.Results, "calls", done.Calls)
+			log.Info("what was kept long enough is gone", "results", done.Results, "calls", done.Calls, "arguments", done.Arguments,
+				"questions", done.Questions, "consents", done.Consents, "days", done.Days, "deferrals", done.Deferrals)
 		}
 	}
 }

@@ -49,7 +49,8 @@ type JournalRef struct {
 	Invocation string `json:"invocation"`
 }
 
-// Invocation is one journalled call. A list leaves the result out.
+// Invocation is one journalled call. A list leaves out result, arguments and
+// confirmation.
 type Invocation struct {
 	ID           string         `json:"id"`
 	Tx           string         `json:"tx"`
@@ -67,12 +68,15 @@ type Invocation struct {
 	Message      string         `json:"message"`
 	Reason       string         `json:"reason"`
 	Effects      string         `json:"effects"`
-	Detail       string         `json:"detail"` // what the adapter saw; may hold an upstream's words
+	Detail       string         `json:"detail"`        // what the adapter saw; may hold an upstream's words
+	Args         strictjson.Raw `json:"args,omitzero"` // what was sent; only while nobody knows how the call ended
 	Result       strictjson.Raw `json:"result,omitzero"`
 	Version      string         `json:"version"`
 	Attempt      int64          `json:"attempt"`
 	Node         string         `json:"node"`
 	Epoch        int64          `json:"epoch"`
+	Confirmation string         `json:"confirmation,omitzero"` // the owner's yes to exactly this call, if it needed one
+	ConfirmedAt  time.Time      `json:"confirmed_at,omitzero"`
 	ReservedAt   time.Time      `json:"reserved_at"`
 	DispatchedAt time.Time      `json:"dispatched_at,omitzero"`
 	DeadlineAt   time.Time      `json:"deadline_at,omitzero"`

@@ -308,8 +308,8 @@ type Confirmation struct {
 	ResourceID string         `json:"resource_id"`
 	Contract   string         `json:"contract"`
 	Method     string         `json:"method"`
-	Args       strictjson.Raw `json:"args"`
-	State      string         `json:"state"` // open, approved, denied or used
+	Args       strictjson.Raw `json:"args,omitzero"` // a week long after it is over
+	State      string         `json:"state"`         // open, approved, denied or used
 	AskedAt    time.Time      `json:"asked_at"`
 	DecidedAt  time.Time      `json:"decided_at,omitzero"`
 	GoodUntil  time.Time      `json:"good_until,omitzero"`    // of an approved one

@@ -20,19 +20,22 @@ import (
 )
 
 const (
-	questions = "SELECT " + record.ConfirmationColumns + ", c.name, r.label FROM confirmations q " +
+	questions = "SELECT " + record.ConfirmationColumns + ", " + record.ConfirmationArgs + ", c.name, r.label FROM confirmations q " +
 		"LEFT JOIN clients c ON c.owner = q.owner AND c.client = q.client " +
 		"LEFT JOIN resources r ON r.owner = q.owner AND r.resource = q.resource WHERE q.owner = $1"
 	newestQuestions = questions + " ORDER BY q.asked_at DESC, q.confirmation DESC LIMIT $2"
 	openQuestions   = questions + " AND q.state = 'open' AND q.asked_at > $3 ORDER BY q.asked_at DESC LIMIT $2"
-	questionByID    = "SELECT " + record.ConfirmationColumns + " FROM confirmations q WHERE q.owner = $1 AND q.confirmation = $2"
+	questionByID    = "SELECT " + record.ConfirmationColumns + ", " + record.ConfirmationArgs + " FROM confirmations q WHERE q.owner = $1 AND q.confirmation = $2"
 )
 
 // Inquiries has the verbs.
-type Inquiries struct{ ledger *ledger.Ledger }
+type Inquiries struct {
+	ledger *ledger.Ledger
+	memory *record.Memory // opens what is asked about
+}
 
 // New returns the verbs over a ledger.
-func New(l *ledger.Ledger) *Inquiries { return &Inquiries{l} }
+func New(l *ledger.Ledger, m *record.Memory) *Inquiries { return &Inquiries{l, m} }
 
 // Confirmations lists the questions that wait for the owner, newest first, or the
 // newest of all of them, each in the state that it has now.
@@ -44,13 +47,26 @@ func (i *Inquiries) Confirmations(ctx context.Context, owner id.Owner, all bool)
 		}
 		rows, err := tx.Query(query, args...)
 		list, err = sqldb.Collect(rows, err, func(rows *sql.Rows) (v view.Confirmation, err error) {
-			v.Row, err = record.ScanConfirmation(rows, record.Word(&v.App), record.Word(&v.Resource))
+			if v.Row, err = i.scan(rows, record.Word(&v.App), record.Word(&v.Resource)); err != nil {
+				return v, err
+			}
 			v.Row.State = v.Row.StateAt(tx.Now)
-			return v, err
+			return v, nil
 		})
 		return err
 	})
 	return list, err
+}
+
+// scan reads a question with what it is about. One of which that does not open is no
+// question that an owner could answer.
+func (i *Inquiries) scan(rows *sql.Rows, more ...any) (confirmation.Row, error) {
+	var sealed []byte
+	row, err := record.ScanConfirmation(rows, append([]any{&sealed}, more...)...)
+	if err == nil {
+		err = i.memory.UnsealQuestion(&row, sealed)
+	}
+	return row, err
 }
 
 // DecideConfirmation answers a question; answering it the same way again changes
@@ -59,7 +75,7 @@ func (i *Inquiries) DecideConfirmation(ctx context.Context, owner id.Owner, whic
 	var row confirmation.Row
 	err := i.ledger.Write(ctx, func(tx *ledger.Tx) error {
 		rows, err := tx.Query(questionByID, owner.String(), which.String())
-		list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (confirmation.Row, error) { return record.ScanConfirmation(rows) })
+		list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (confirmation.Row, error) { return i.scan(rows) })
 		if err != nil {
 			return err
 		}

@@ -135,7 +135,7 @@ func (j *Journal) finish(tx *ledger.Tx, ch decided, end done) (invocation.Row, e
 	if !ch.Taken {
 		return row, j.memory.AddInvocation(tx.Tx, ch.number, ch.admitted(), row, told)
 	}
-	if err := record.RetakeInvocation(tx.Tx, ch.admitted(), ch.Row); err != nil {
+	if err := j.memory.RetakeInvocation(tx.Tx, ch.admitted(), ch.Row, nil); err != nil {
 		return row, err
 	}
 	return row, j.memory.SettleInvocation(tx.Tx, row, told)

@@ -23,21 +23,30 @@ import (
 const (
 	namesOfCall = " LEFT JOIN clients c ON c.owner = i.owner AND c.client = i.client LEFT JOIN resources r ON r.owner = i.owner AND r.resource = i.resource"
 
-	callByID = "SELECT " + record.InvocationColumns + ", c.name, r.label FROM invocations i" + namesOfCall +
+	callByID = "SELECT " + record.InvocationColumns + ", c.name, r.label, i.args FROM invocations i" + namesOfCall +
 		" WHERE i.owner = $1 AND i.invocation = $2"
 	// Of each client's own key; two clients may use one tx.
-	callByTx = "SELECT " + record.InvocationColumns + ", c.name, r.label FROM clients c " +
+	callByTx = "SELECT " + record.InvocationColumns + ", c.name, r.label, i.args FROM clients c " +
 		"JOIN invocations i ON i.owner = c.owner AND i.client = c.client AND i.tx = $2 " +
 		"LEFT JOIN resources r ON r.owner = i.owner AND r.resource = i.resource WHERE c.owner = $1 LIMIT 2"
+	yesOfCall = "SELECT q.confirmation, q.decided_at FROM confirmations q WHERE q.owner = $1 AND q.client = $2 AND q.used_by = $3 AND q.state = 'used' " +
+		"ORDER BY q.decided_at DESC LIMIT 1"
 	pageOrder = " ORDER BY i.number DESC LIMIT $3"
 )
 
-// pageOfCalls leaves results out, which may be large.
+// pageOfCalls leaves results out, which may be large, and arguments.
 var pageOfCalls = "SELECT " + strings.Replace(record.InvocationColumns, "i.result", "NULL", 1) + ", c.name, r.label, i.number - o.number " +
 	"FROM owners o JOIN invocations i ON i.owner = o.owner AND i.number > o.number AND i.number < o.number + $2" + namesOfCall + " WHERE o.owner = $1"
 
-func scanCall(rows *sql.Rows) (v view.Invocation, err error) {
-	v.Row, err = record.ScanInvocation(rows, record.Word(&v.App), record.Word(&v.Resource))
+// scanCall reads a whole call, with what was sent where that is kept.
+func (j *Journal) scanCall(rows *sql.Rows) (v view.Invocation, err error) {
+	var args []byte
+	if v.Row, err = record.ScanInvocation(rows, record.Word(&v.App), record.Word(&v.Resource), &args); err != nil {
+		return v, err
+	}
+	if err = j.memory.Unseal(&v.Row); err == nil {
+		v.Args, err = j.memory.UnsealArgs(&v.Row, args)
+	}
 	return v, err
 }
 
@@ -105,12 +114,11 @@ func (j *Journal) Invocation(ctx context.Context, owner id.Owner, ref string) (v
 	var list []view.Invocation
 	err := j.ledger.Read(ctx, func(tx *ledger.Tx) error {
 		rows, err := tx.Query(query, owner.String(), key)
-		list, err = sqldb.Collect(rows, err, scanCall)
-		for i := range list {
-			if err == nil {
-				err = j.memory.Unseal(&list[i].Row)
-			}
+		if list, err = sqldb.Collect(rows, err, j.scanCall); err != nil || len(list) != 1 {
+			return err
 		}
+		v := &list[0]
+		_, err = tx.One(yesOfCall, []any{owner.String(), v.Row.Client.String(), v.Row.Tx.String()}, record.Text(&v.Confirmation), record.Moment(&v.ConfirmedAt))
 		return err
 	})
 	switch {

@@ -163,7 +163,7 @@ func (j *Journal) decide(tx *ledger.Tx, c authority.Call) (d decided, err error)
 		return d, bad
 	}
 	if bad != nil {
-		if err := record.AddConfirmation(tx.Tx, *ch.Ask); err != nil {
+		if err := j.memory.AddConfirmation(tx.Tx, *ch.Ask); err != nil {
 			return d, err
 		}
 		if _, err := tx.Audit(denial(c.Caller, ch.Ask.ID.String(), bad)); err != nil {

@@ -30,9 +30,9 @@ func (j *Journal) Reserve(ctx context.Context, c authority.Call) (authority.Call
 			return err
 		}
 		if d.Taken {
-			return record.RetakeInvocation(tx.Tx, d.admitted(), d.Row)
+			return j.memory.RetakeInvocation(tx.Tx, d.admitted(), d.Row, c.Args)
 		}
-		return record.ReserveInvocation(tx.Tx, d.number, d.admitted(), d.Row)
+		return j.memory.ReserveInvocation(tx.Tx, d.number, d.admitted(), d.Row, c.Args)
 	})
 	if err != nil {
 		if !errors.Is(err, sqldb.ErrUnknown) {

@@ -17,10 +17,12 @@ CREATE TABLE nodes (
   PRIMARY KEY (chain)
 );
 
--- How far the audit trail was when all processes together had lived so long.
+-- How far the audit trail was, and what time, when all processes together had lived so
+-- long.
 CREATE TABLE marks (
   lived BIGINT NOT NULL,
   entry BIGINT NOT NULL,
+  at BIGINT NOT NULL,
   PRIMARY KEY (lived)
 );
 CREATE UNIQUE INDEX nodes_by_epoch ON nodes (node, epoch);
@@ -168,16 +170,21 @@ CREATE TABLE assignments (
 CREATE UNIQUE INDEX assignments_standing ON assignments (owner, client, resource) WHERE ended_at = 0;
 CREATE INDEX assignments_of_resource ON assignments (owner, resource) WHERE ended_at = 0;
 
+-- Ended_at is when a sweep first saw that no right rests on the record any more.
 CREATE TABLE consents (
   owner TEXT NOT NULL,
   consent TEXT NOT NULL,
   client TEXT NOT NULL,
+  resource TEXT NOT NULL,
   kind TEXT NOT NULL,
-  shown BYTEA NOT NULL,
   digest TEXT NOT NULL,
   at BIGINT NOT NULL,
+  ended_at BIGINT NOT NULL,
+  shown BYTEA NOT NULL,
   PRIMARY KEY (owner, consent)
 );
+CREATE INDEX consents_standing ON consents (owner, consent, client, resource, kind, at) WHERE ended_at = 0;
+CREATE INDEX consents_ended ON consents (ended_at) WHERE ended_at > 0;
 
 -- A budget of zero bounds nothing. Money is in minor units of the currency.
 CREATE TABLE grants (
@@ -216,7 +223,9 @@ CREATE TABLE spending (
   calls BIGINT NOT NULL,
   PRIMARY KEY (owner, grant_id, day)
 );
+CREATE INDEX spending_by_day ON spending (day);
 
+-- Args are sealed, and NULL once they were kept long enough.
 CREATE TABLE confirmations (
   owner TEXT NOT NULL,
   confirmation TEXT NOT NULL,
@@ -228,22 +237,25 @@ CREATE TABLE confirmations (
   method_digest TEXT NOT NULL,
   binding_digest TEXT NOT NULL,
   input TEXT NOT NULL,
-  args BYTEA NOT NULL,
   state TEXT NOT NULL,
   asked_at BIGINT NOT NULL,
   decided_at BIGINT NOT NULL,
   used_by TEXT NOT NULL,
+  args BYTEA,
   PRIMARY KEY (owner, confirmation)
 );
 CREATE INDEX confirmations_by_input ON confirmations (owner, client, input) WHERE state IN ('open', 'approved', 'denied');
 CREATE INDEX confirmations_used ON confirmations (owner, client, used_by) WHERE state = 'used';
 CREATE INDEX confirmations_open ON confirmations (owner, asked_at) WHERE state = 'open';
 CREATE INDEX confirmations_newest ON confirmations (owner, asked_at, confirmation);
+CREATE INDEX confirmations_of_age ON confirmations (asked_at);
+CREATE INDEX confirmations_shown ON confirmations (asked_at) WHERE args IS NOT NULL;
 
 -- A call's number orders the calls of an owner: number = owner's number * 2^40 + n.
 -- Told is the entry of the audit trail that has the row's outcome. Admitted is the
 -- resource's number * 2^44 + reserved_at, 0 for a call of which no minute is counted.
--- Result is sealed; removed is the digest of one that is no longer kept.
+-- Result is sealed; removed is the digest of one that is no longer kept. Args are what
+-- was sent, sealed, of a call without an outcome or in doubt; NULL of every other.
 CREATE TABLE invocations (
   number BIGINT NOT NULL,
   owner TEXT NOT NULL,
@@ -278,6 +290,7 @@ CREATE TABLE invocations (
   reconciled_at BIGINT NOT NULL,
   told BIGINT NOT NULL,
   admitted BIGINT NOT NULL,
+  args BYTEA,
   PRIMARY KEY (number)
 );
 CREATE UNIQUE INDEX invocations_by_tx ON invocations (owner, client, tx);

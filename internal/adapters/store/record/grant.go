@@ -36,7 +36,7 @@ const (
 	grantsOfOwner  = grantRows + " WHERE g.owner = $1 ORDER BY g.client, g.resource, g.contract, g.method LIMIT $2"
 	grantsOfClient = grantRows + " WHERE g.owner = $1 AND g.client = $3 ORDER BY g.client, g.resource, g.contract, g.method LIMIT $2"
 
-	addConsent = "INSERT INTO consents (owner, consent, client, kind, shown, digest, at) VALUES ($1, $2, $3, $4, $5, $6, $7)"
+	addConsent = "INSERT INTO consents (owner, consent, client, resource, kind, shown, digest, at, ended_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)"
 )
 
 func grantFields(r *grant.Row) []any {
@@ -63,7 +63,7 @@ func PutGrant(tx *sqldb.Tx, r grant.Row) error {
 
 // AddConsent writes the record of what the owner saw and said.
 func AddConsent(tx *sqldb.Tx, r consent.Record) error {
-	return one(tx.Exec(addConsent, r.Owner.String(), r.ID.String(), r.Client.String(), string(r.Kind), Bytes(r.Shown), r.Digest.String(),
+	return one(tx.Exec(addConsent, r.Owner.String(), r.ID.String(), r.Client.String(), r.Resource.String(), string(r.Kind), Bytes(r.Shown), r.Digest.String(),
 		Millis(r.At)))
 }
 

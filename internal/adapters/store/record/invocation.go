@@ -22,8 +22,8 @@ const (
 	// A row without an outcome, and one that has it from the start.
 	reserveInvocation = "INSERT INTO invocations (number, owner, client, tx, invocation, resource, contract, method, request, input, grant_id, " +
 		"revision, classes, state, node, epoch, attempt, reserved_at, dispatched_at, deadline_at, effects, settled_at, " +
-		"code, message, reason, result, version, detail, reconciled_by, reconciled_at, told, admitted, removed) VALUES (" +
-		"$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, 0, '', '', '', NULL, '', '', '', 0, 0, $22, '')"
+		"code, message, reason, result, version, detail, reconciled_by, reconciled_at, told, admitted, removed, args) VALUES (" +
+		"$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, 0, '', '', '', NULL, '', '', '', 0, 0, $22, '', $23)"
 	addInvocation = "INSERT INTO invocations (number, owner, client, tx, invocation, resource, contract, method, request, input, grant_id, " +
 		"revision, classes, state, node, epoch, attempt, reserved_at, dispatched_at, deadline_at, effects, settled_at, " +
 		"code, message, reason, result, version, detail, reconciled_by, reconciled_at, told, admitted, removed) VALUES (" +
@@ -33,13 +33,13 @@ const (
 	retakeInvocation = "UPDATE invocations SET resource = $4, contract = $5, method = $6, request = $7, input = $8, grant_id = $9, " +
 		"revision = $10, classes = $11, state = $12, node = $13, epoch = $14, attempt = $15, reserved_at = $16, dispatched_at = $17, " +
 		"deadline_at = $18, settled_at = $19, code = $20, message = $21, reason = $22, effects = $23, result = $24, version = $25, " +
-		"detail = $26, admitted = $27 WHERE owner = $1 AND client = $2 AND tx = $3"
+		"detail = $26, admitted = $27, args = $28 WHERE owner = $1 AND client = $2 AND tx = $3"
 
 	markInvocation = "UPDATE invocations SET state = $4, dispatched_at = $5 WHERE owner = $1 AND client = $2 AND tx = $3"
 
 	settleInvocation = "UPDATE invocations SET state = $4, dispatched_at = $5, settled_at = $6, code = $7, message = $8, reason = $9, " +
 		"effects = $10, result = $11, version = $12, detail = $13, reconciled_by = $14, reconciled_at = $15, " +
-		"told = $16 WHERE owner = $1 AND client = $2 AND tx = $3"
+		"told = $16, args = CASE WHEN $4 = 'indeterminate' THEN args END WHERE owner = $1 AND client = $2 AND tx = $3"
 )
 
 func invocationFields(r *invocation.Row, text func(encoding.TextUnmarshaler) sql.Scanner) []any {
@@ -113,10 +113,23 @@ func (m *Memory) sealed(r *invocation.Row) []byte {
 	return m.vault.Seal(resultOf(r), r.Outcome.Result)
 }
 
-// ReserveInvocation writes a new row without an outcome, under its number. How its
-// minute finds it is admitted, see tally.Admitted.
-func ReserveInvocation(tx *sqldb.Tx, number, admitted int64, r invocation.Row) error {
-	return one(tx.Exec(reserveInvocation, reservedArgs(number, admitted, r)...))
+// argsOf is where the arguments of a call lie while nobody knows how it ended.
+func argsOf(r *invocation.Row) vault.Place {
+	return vault.Place{Table: "invocations", Row: r.Owner.String() + " " + r.ID.String(), Column: "args"}
+}
+
+// UnsealArgs opens the arguments that stand with a row; Unavailable as for Unseal.
+func (m *Memory) UnsealArgs(r *invocation.Row, sealed []byte) ([]byte, error) {
+	if len(sealed) == 0 {
+		return nil, nil
+	}
+	return m.vault.Open(argsOf(r), sealed)
+}
+
+// ReserveInvocation writes a new row without an outcome, under its number, and what is
+// to be sent. How its minute finds it is admitted, see tally.Admitted.
+func (m *Memory) ReserveInvocation(tx *sqldb.Tx, number, admitted int64, r invocation.Row, args []byte) error {
+	return one(tx.Exec(reserveInvocation, append(reservedArgs(number, admitted, r), m.vault.Seal(argsOf(&r), args))...))
 }
 
 // AddInvocation writes a new row with its outcome. Told is the entry of the trail
@@ -134,12 +147,12 @@ func reservedArgs(number, admitted int64, r invocation.Row) []any {
 }
 
 // RetakeInvocation writes the next attempt over a row that was not dispatched.
-func RetakeInvocation(tx *sqldb.Tx, admitted int64, r invocation.Row) error {
+func (m *Memory) RetakeInvocation(tx *sqldb.Tx, admitted int64, r invocation.Row, args []byte) error {
 	o := r.Outcome
 	return one(tx.Exec(retakeInvocation, r.Owner.String(), r.Client.String(), r.Tx.String(), r.Target.Resource.String(),
 		r.Target.Contract, r.Target.Method, r.Request.String(), r.Input.String(), r.Grant.String(), r.Revision.String(),
 		r.Classes.String(), string(r.State), r.Node.String(), r.Epoch, r.Attempt, Millis(r.ReservedAt), Millis(r.DispatchedAt),
-		Millis(r.DeadlineAt), Millis(r.SettledAt), string(o.Code), o.Text, o.Reason, string(o.Effects), o.Result, o.Version, o.Detail, admitted))
+		Millis(r.DeadlineAt), Millis(r.SettledAt), string(o.Code), o.Text, o.Reason, string(o.Effects), o.Result, o.Version, o.Detail, admitted, m.vault.Seal(argsOf(&r), args)))
 }
 
 // MarkInvocation writes the dispatch mark.
@@ -148,7 +161,7 @@ func MarkInvocation(tx *sqldb.Tx, r invocation.Row) error {
 }
 
 // SettleInvocation writes an outcome, or how a doubt ended, and the entry of the
-// trail that has it.
+// trail that has it. What was sent is kept while it is in doubt.
 func (m *Memory) SettleInvocation(tx *sqldb.Tx, r invocation.Row, told int64) error {
 	o := r.Outcome
 	return one(tx.Exec(settleInvocation, r.Owner.String(), r.Client.String(), r.Tx.String(), string(r.State), Millis(r.DispatchedAt),

@@ -40,6 +40,9 @@ func Pinned(e audit.Entry) (digest.Digest, bool) {
 
 // What a sweep takes, as the trail names it.
 const (
-	SweptResults = "results"
-	SweptCalls   = "calls"
+	SweptResults   = "results"
+	SweptCalls     = "calls"
+	SweptArguments = "arguments" // of questions
+	SweptQuestions = "questions"
+	SweptConsents  = "consents"
 )

@@ -163,7 +163,7 @@ func (r *Retention) tell(tx *ledger.Tx, owner id.Owner, k kind, due int64, taken
 	if taken == 0 {
 		return nil
 	}
-	_, err := tx.Audit(told(owner, k, due, int64(taken)))
+	_, err := tx.Audit(told(owner, k.subject, due, int64(taken)))
 	return err
 }
 

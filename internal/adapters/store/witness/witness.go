@@ -10,9 +10,9 @@ package witness
 import (
 	"context"
 	"database/sql"
-	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
@@ -21,7 +21,6 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/digest"
-	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/sqldb"
 )
 
@@ -31,8 +30,7 @@ const (
 	entriesAfter = "SELECT " + record.EntryColumns + ", e.entry FROM audit e WHERE e.entry > $1 AND e.entry < $2 ORDER BY e.entry LIMIT $3"
 	entryAt      = "SELECT " + record.EntryColumns + " FROM audit e WHERE e.entry = $1"
 
-	callsAfter = "SELECT " + record.InvocationColumns + ", i.told, i.removed, i.number FROM invocations i WHERE i.number > $1 ORDER BY i.number LIMIT $2"
-	shownOf    = "SELECT c.shown FROM consents c WHERE c.owner = $1 AND c.consent = $2"
+	callsAfter = "SELECT " + record.InvocationColumns + ", i.told, i.removed, i.args, i.number FROM invocations i WHERE i.number > $1 ORDER BY i.number LIMIT $2"
 	toldOf     = "SELECT i.told FROM invocations i WHERE i.owner = $1 AND i.invocation = $2"
 
 	entriesAtOnce = 512
@@ -41,8 +39,8 @@ const (
 )
 
 // swept is up to which entry of the trail the outcomes of calls may have lost their
-// result, or their row.
-type swept struct{ results, calls int64 }
+// result, or their row, and consents theirs.
+type swept struct{ results, calls, consents int64 }
 
 const (
 	newestSweep = "SELECT e.detail FROM audit e WHERE e.kind = 'swept' AND e.subject = $1 ORDER BY e.entry DESC LIMIT 1"
@@ -53,7 +51,7 @@ const (
 // sweeps reads how far sweeps came. What they say is in rows of the trail that are
 // checked with all others.
 func (w *walk) sweeps(tx *sqldb.Tx) error {
-	for subject, into := range map[string]*int64{record.SweptResults: &w.swept.results, record.SweptCalls: &w.swept.calls} {
+	for subject, into := range map[string]*int64{record.SweptResults: &w.swept.results, record.SweptCalls: &w.swept.calls, record.SweptConsents: &w.swept.consents} {
 		var detail string
 		if _, err := tx.One(newestSweep, []any{subject}, record.Word(&detail)); err != nil {
 			return err
@@ -98,6 +96,7 @@ func (w *Witness) Verify(ctx context.Context, progress func(done, total int64)) 
 	}
 	look := &walk{memory: w.memory, head: w.ledger.Confirmed(), progress: progress, named: map[string]bool{}, pins: map[string]pin{}}
 	err := w.ledger.Read(ctx, func(tx *ledger.Tx) error {
+		look.now = tx.Now
 		if err := look.sweeps(tx.Tx); err != nil {
 			return err
 		}
@@ -108,6 +107,9 @@ func (w *Witness) Verify(ctx context.Context, progress func(done, total int64)) 
 			return err
 		}
 		if err := look.rights(tx.Tx); err != nil {
+			return err
+		}
+		if err := look.questions(tx.Tx); err != nil {
 			return err
 		}
 		return look.form(tx.Tx)
@@ -137,6 +139,7 @@ type walk struct {
 	named    map[string]bool
 	pins     map[string]pin // of rights, by owner
 	progress func(done, total int64)
+	now      time.Time
 }
 
 func (w *walk) mismatch(which string) {
@@ -214,7 +217,7 @@ func (w *walk) entry(tx *sqldb.Tx, e audit.Entry, number int64) error {
 		w.seen = true
 	}
 	if e.Kind == audit.Approved || e.Kind == audit.Granted {
-		return w.consent(tx, e)
+		return w.consent(tx, e, number)
 	}
 	if e.Kind == audit.Rights && w.pins[e.Subject].entry < number {
 		w.pins[e.Subject] = pin{number, e.Detail}
@@ -273,30 +276,12 @@ func (w *walk) rights(tx *sqldb.Tx) error {
 	return nil
 }
 
-// consent checks the record that an approval or a granting rests on: what the owner
-// was shown is what the trail has the digest of.
-func (w *walk) consent(tx *sqldb.Tx, e audit.Entry) error {
-	words := strings.Fields(e.Detail)
-	at := slices.IndexFunc(words, func(word string) bool {
-		_, err := id.Parse[id.Consent](word)
-		return err == nil
-	})
-	if at < 0 || at+1 == len(words) {
-		return nil // it rests on none
-	}
-	var shown []byte
-	found, err := tx.One(shownOf, []any{e.Owner.String(), words[at]}, &shown)
-	if err == nil && (!found || digest.Of(digest.Consent, shown).String() != words[at+1]) {
-		w.mismatch(words[at])
-	}
-	return err
-}
-
 // told is a call with the number of the row that pins it.
 type told struct {
 	row     invocation.Row
 	entry   int64
 	removed string // as it stands there
+	args    []byte // sealed
 }
 
 // journal holds every row with an outcome against the row of the trail that it
@@ -307,13 +292,16 @@ func (w *walk) journal(tx *sqldb.Tx) error {
 	for {
 		rows, err := tx.Query(callsAfter, last, callsAtOnce)
 		list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (t told, err error) {
-			t.row, err = record.ScanClaimedInvocation(rows, &t.entry, &t.removed, &last)
+			t.row, err = record.ScanClaimedInvocation(rows, &t.entry, &t.removed, &t.args, &last)
 			return t, err
 		})
 		if err != nil || len(list) == 0 {
 			return err
 		}
 		for _, t := range list {
+			if !w.opens(t) {
+				w.mismatch(t.row.ID.String())
+			}
 			if !t.row.State.Unresolved() {
 				w.found.Invocations++
 			} else if t.entry == 0 {
@@ -332,6 +320,13 @@ func (w *walk) journal(tx *sqldb.Tx) error {
 			}
 		}
 	}
+}
+
+// opens reports whether the arguments that stand with a call are its own. A call that
+// is over has none.
+func (w *walk) opens(t told) bool {
+	_, err := w.memory.UnsealArgs(&t.row, t.args)
+	return err == nil && (t.args == nil || t.row.State.Unresolved() || t.row.State == invocation.Indeterminate)
 }
 
 // gone reports whether what a row says of a result that is no longer there is so: there

@@ -37,7 +37,7 @@ const (
 	AppRemoved  Kind = "app_removed" //
 	Imported    Kind = "imported"    // an upstream was listed into the pool
 	Drifted     Kind = "drifted"     // an upstream changed what was approved
-	Swept       Kind = "swept"       // results or rows of calls were kept long enough and taken out
+	Swept       Kind = "swept"       // what was kept long enough was taken out
 	Rights      Kind = "rights"      // what an owner's rights are after a change; detail is their digest
 	Interrupted Kind = "interrupted" // a dead process left a call in doubt
 	Restored    Kind = "restored"    // the store is a copy of an older time; what was allowed there is not any more

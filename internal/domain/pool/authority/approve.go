@@ -79,7 +79,7 @@ func DecideApprove(r resource.Row, methods []resource.Method, c Approve, now tim
 		return ApproveChanges{}, bad
 	}
 	return ApproveChanges{Resource: r, Methods: changed, Documents: docs, Record: consent.Record{
-		ID: c.NewConsent, Owner: c.Owner, Kind: consent.Activation, Shown: review, Digest: c.Shown, At: now,
+		ID: c.NewConsent, Owner: c.Owner, Resource: r.ID, Kind: consent.Activation, Shown: review, Digest: c.Shown, At: now,
 	}}, nil
 }
 

@@ -89,7 +89,7 @@ func DecideGrant(f GrantFacts, c GrantMethods, now time.Time) (GrantChanges, *fa
 		})
 	}
 	sight := shown(*f.Resource, granted, termsOf(c))
-	out.Record = consent.Record{ID: c.NewConsent, Owner: c.Owner, Client: c.Client, Kind: consent.Granting,
+	out.Record = consent.Record{ID: c.NewConsent, Owner: c.Owner, Client: c.Client, Resource: f.Resource.ID, Kind: consent.Granting,
 		Shown: sight, Digest: digest.Of(digest.Consent, sight), At: now}
 	return out, nil
 }

@@ -23,11 +23,12 @@ const (
 // digest of those bytes: an approval that carries another one is refused (invariant
 // I34), and the row of the audit trail has it.
 type Record struct {
-	ID     id.Consent
-	Owner  id.Owner
-	Client id.Client // zero for an activation
-	Kind   Kind
-	Shown  []byte
-	Digest digest.Digest
-	At     time.Time
+	ID       id.Consent
+	Owner    id.Owner
+	Client   id.Client // zero for an activation
+	Resource id.Resource
+	Kind     Kind
+	Shown    []byte
+	Digest   digest.Digest
+	At       time.Time
 }

@@ -173,6 +173,14 @@ type Invocation struct {
 	Row      invocation.Row
 	App      string
 	Resource string
+
+	// Args is what was sent, in canonical form, of a call without an outcome or in
+	// doubt; nil of every other, and of one that a restore put in doubt after it was
+	// over.
+	Args []byte
+
+	Confirmation id.Confirmation // the owner's yes that it used, or zero
+	ConfirmedAt  time.Time
 }
 
 // JournalFilter selects journal rows, newest first. Before is the cursor that
@@ -194,10 +202,15 @@ type Verification struct {
 	Mismatches  []string // what differs from its audit row, or is not found where it should be: ids and words
 }
 
-// Swept counts what a sweep took out of the journal.
+// Swept counts what a sweep took out of the store.
 type Swept struct {
-	Results int
-	Calls   int
+	Results   int // of calls
+	Calls     int // whole rows
+	Arguments int // of questions that are over
+	Questions int // whole rows
+	Consents  int // records on which nothing rests any more
+	Days      int // of budgets
+	Deferrals int // of proposals that are no longer made
 }
 
 // Recovery counts the rows of dead processes that were classified at start.

@@ -138,8 +138,12 @@ func budgetOf(g adminwire.Grant) string {
 // Confirmation tells who asks for what, with the whole exact arguments.
 func Confirmation(w io.Writer, c adminwire.Confirmation) {
 	fmt.Fprintf(w, "%s  %s\n", c.ID, c.State)
-	fmt.Fprintf(w, "  %s asks to call %s of %s, at %s, with exactly:\n%s\n", paper.Line(c.App), paper.Line(c.Method),
-		paper.Line(c.Resource), paper.Stamp(c.AskedAt), paper.JSON(c.Args, "    "))
+	fmt.Fprintf(w, "  %s asks to call %s of %s, at %s, with ", paper.Line(c.App), paper.Line(c.Method), paper.Line(c.Resource), paper.Stamp(c.AskedAt))
+	if len(c.Args) > 0 {
+		fmt.Fprintf(w, "exactly:\n%s\n", paper.JSON(c.Args, "    "))
+	} else {
+		fmt.Fprintln(w, "arguments that are no longer kept")
+	}
 	if !c.DecidedAt.IsZero() {
 		fmt.Fprintf(w, "  decided at %s\n", paper.Stamp(c.DecidedAt))
 	}

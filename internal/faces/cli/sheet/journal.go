@@ -81,7 +81,7 @@ func Call(w io.Writer, c adminwire.Invocation) {
 	t.Write(w, "  ")
 	fmt.Fprintln(w)
 	timeline(w, c)
-	if c.Code != "" {
+	if c.Message != "" {
 		fmt.Fprintf(w, "\n%s: %s\n", c.Code, paper.Line(c.Message))
 	}
 	if c.Reason != "" {
@@ -89,6 +89,9 @@ func Call(w io.Writer, c adminwire.Invocation) {
 	}
 	if c.Detail != "" {
 		fmt.Fprintf(w, "what the host saw:\n%s\n", paper.Block(c.Detail, "  | "))
+	}
+	if len(c.Args) > 0 {
+		fmt.Fprintf(w, "what was sent:\n%s\n", paper.JSON(c.Args, "  "))
 	}
 	if c.Version != "" {
 		fmt.Fprintf(w, "version: %s\n", paper.Line(c.Version))
@@ -117,6 +120,9 @@ func effectWord(c adminwire.Invocation) string {
 
 func timeline(w io.Writer, c adminwire.Invocation) {
 	t := paper.NewTable("time", "what happened", "what it means")
+	if !c.ConfirmedAt.IsZero() {
+		t.Row(paper.Fine(c.ConfirmedAt), "confirmed", "you said yes to exactly this call: "+c.Confirmation)
+	}
 	t.Row(paper.Fine(c.ReservedAt), "reserved", "the call was on record before anything was sent")
 	if !c.DispatchedAt.IsZero() {
 		t.Row(paper.Fine(c.DispatchedAt), "dispatched", "it was marked as going out; from here on it may have happened")
