@@ -18,7 +18,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/model"
 	"github.com/stewardhost/steward/internal/adapters/sessionlog"
 	"github.com/stewardhost/steward/internal/adapters/workspacecapture"
-	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
+	"github.com/stewardhost/steward/internal/domain/sessions/conversation"
 	"github.com/stewardhost/steward/internal/domain/sessions/turn"
 	"github.com/stewardhost/steward/internal/faces/cli/daemon"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
@@ -26,6 +26,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/means/localsocket"
 	"github.com/stewardhost/steward/internal/service/sessions"
+	"github.com/stewardhost/steward/internal/service/sessions/archive"
 	"github.com/stewardhost/steward/internal/service/turns"
 )
 
@@ -120,7 +121,7 @@ func assembleSessions(ctx context.Context, e unixsocket.Endpoint, log *slog.Logg
 		return nil, unusable(err)
 	}
 	name := strings.TrimSuffix(filepath.Base(e.Socket()), localsocket.SocketEnd)
-	store, err := sessionlog.Open(filepath.Join(e.StateRoot, "sessions", name), time.Now)
+	store, err := sessionlog.Open(filepath.Join(e.StateRoot, "sessions", name), time.Now, log)
 	if err != nil {
 		d.close()
 		return nil, err
@@ -226,20 +227,20 @@ func skillsOf(ctx context.Context, w *workspacecapture.Workspace, log *slog.Logg
 // streams gives the store of sessions the shape in which the coordinator knows it.
 type streams struct{ *sessionlog.Store }
 
-func (s streams) List(ctx context.Context, after string, limit int) ([]sessions.Listed, error) {
+func (s streams) List(ctx context.Context, after string, limit int) ([]archive.Listed, error) {
 	rows, err := s.Store.List(ctx, after, limit)
-	out := make([]sessions.Listed, 0, len(rows))
+	out := make([]archive.Listed, 0, len(rows))
 	for _, r := range rows {
-		out = append(out, sessions.Listed(r))
+		out = append(out, archive.Listed(r))
 	}
 	return out, err
 }
 
 // Open keeps a nil pointer from becoming a stream.
-func (s streams) Open(ctx context.Context, session string) (sessions.Stream, []transcript.Record, error) {
-	stream, records, err := s.Store.Open(ctx, session)
+func (s streams) Open(ctx context.Context, session string) (archive.Stream, []conversation.Message, error) {
+	stream, history, err := s.Store.Open(ctx, session)
 	if err != nil {
 		return nil, nil, err
 	}
-	return stream, records, nil
+	return stream, history, nil
 }

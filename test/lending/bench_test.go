@@ -3,6 +3,7 @@ package lending
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,7 +81,7 @@ func middle(all []time.Duration) time.Duration {
 // newCommitter measures what one durable record takes on the same disk.
 func newCommitter(b *testing.B, folder string) func() time.Duration {
 	b.Helper()
-	store, err := sessionlog.Open(filepath.Join(folder, "alone"), time.Now)
+	store, err := sessionlog.Open(filepath.Join(folder, "alone"), time.Now, slog.New(slog.DiscardHandler))
 	must(b, err)
 	must(b, store.Create(b.Context(), "S", ""))
 	w, _, err := store.Open(b.Context(), "S")

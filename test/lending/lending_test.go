@@ -404,6 +404,7 @@ func killAt(t *testing.T, point string) {
 	}
 	c.Close()
 	again := start(t, folder, "failpoints")
+	closed(t, replay(t, again, s.ID)) // nobody has claimed it yet
 	options.Socket = again.socket
 	c, err = executor.Open(ctx, options)
 	must(t, err)
@@ -415,7 +416,6 @@ func killAt(t *testing.T, point string) {
 			t.Errorf("the evidence of a dead daemon: %v", err)
 		}
 	}
-	// A turn opens the session's record, which is mended then.
 	b, err := back.Start(ctx, "hello")
 	must(t, err)
 	_, err = terminal(ctx, c, b.TurnID)
@@ -423,6 +423,28 @@ func killAt(t *testing.T, point string) {
 	memory.Close()
 	saw.started = begun.all(t)
 	judge(t, saw, did.all(t), replay(t, again, s.ID))
+}
+
+// closed checks that nothing is open in a record that nobody writes to.
+func closed(t *testing.T, kept record) {
+	t.Helper()
+	open := map[string]bool{}
+	for _, e := range kept {
+		switch e.Kind {
+		case "user_input", "tool_call":
+			open[e.Kind+e.Data.CallID] = true
+		case "tool_result":
+			delete(open, "tool_call"+e.Data.CallID)
+		case "turn_status":
+			delete(open, "user_input")
+		}
+		if e.Kind == "tool_result" && e.Data.Code == "interrupted" && e.Data.Effects != "uncertain" {
+			t.Errorf("a call whose end is not known had effects %s", e.Data.Effects)
+		}
+	}
+	if len(open) > 0 {
+		t.Errorf("%v are open: %v", open, kept)
+	}
 }
 
 func judge(t *testing.T, saw seen, did []string, kept record) {

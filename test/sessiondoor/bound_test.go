@@ -322,3 +322,35 @@ func TestAWorkerWaitsForTheEndOfItsTurn(t *testing.T) {
 		s.end()
 	})
 }
+
+// A claim waits for what ends a dead daemon's turn, once: whoever has gone meanwhile
+// gets no control, and nothing is asked of the store again.
+func TestAClaimWaitsUntilTheSessionIsMended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.dials("a")
+		s.dials("b")
+		s.answer("a", `session.create O=n {}`)
+		s.r.log.torn = make(chan struct{})
+		for _, name := range []string{"a", "b"} {
+			if got := s.answer(name, `session.claim S=`+s.peers["a"].session+` O=`+name+` {"mode":"takeover"}`); got != "nothing" {
+				t.Errorf("%s is told %s", name, got)
+			}
+		}
+		s.peers["a"].conn.Close()
+		synctest.Wait()
+		close(s.r.log.torn)
+		synctest.Wait()
+		s.r.log.torn = make(chan struct{})
+		if lines, _ := s.peers["b"].take(); len(lines) != 1 || !strings.Contains(lines[0], `"generation":1`) {
+			t.Errorf("b is told %s", lines)
+		}
+		if got := s.answer("b", `operation.lookup {"operation_id":"a"}`); !strings.Contains(got, "stale_connection") {
+			t.Errorf("of a's claim: %s", got)
+		}
+		if got := s.answer("b", `session.claim S=`+s.peers["a"].session+` O=again {"mode":"takeover"}`); !strings.Contains(got, "grant_id") {
+			t.Errorf("again: %s", got)
+		}
+		s.end()
+	})
+}

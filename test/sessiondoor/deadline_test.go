@@ -200,6 +200,15 @@ func TestDeadlinesAreExact(t *testing.T) {
 			s.peers["a"] = s.r.dial()
 			s.later("a", bound.InitializeTime.Duration()-time.Second, 8<<10)
 		}, func(s *stage) bool { return s.closed("a") }},
+		{bound.RequestTime, "a claim waits no longer for what mends the session", func(s *stage) {
+			s.dials("a")
+			s.answer("a", `session.create O=n {}`)
+			s.r.log.torn = make(chan struct{})
+			s.answer("a", `session.claim S O=c {"mode":"claim"}`)
+		}, func(s *stage) bool {
+			lines, _ := s.peers["a"].take()
+			return len(lines) == 1 && strings.Contains(lines[0], `"grant_id":`)
+		}},
 		{bound.RequestTime, "a few bytes of a record are not waited for", func(s *stage) {
 			s.dials("a")
 			s.peers["a"].send([]byte(`{"a"`))

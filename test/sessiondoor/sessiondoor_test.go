@@ -18,12 +18,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stewardhost/steward/internal/domain/sessions/conversation"
 	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
 	"github.com/stewardhost/steward/internal/domain/sessions/turn"
 	"github.com/stewardhost/steward/internal/faces/unixsocket"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 	"github.com/stewardhost/steward/internal/service/sessions"
+	"github.com/stewardhost/steward/internal/service/sessions/archive"
 	"github.com/stewardhost/steward/protocol/sessionwire"
 )
 
@@ -144,6 +146,7 @@ type memory struct {
 	hang    chan struct{}   // a result waits for it, if it is there
 	hold    chan struct{}   // what reads or makes sessions waits for it, if it is there
 	late    chan struct{}   // a turn's end waits for it, if it is there
+	torn    chan struct{}   // what mends a session waits for it, if it is there
 	busy    bool            // another process has every lease
 	odd     error           // what opening says
 }
@@ -176,17 +179,17 @@ func (m *memory) Known(session string) bool {
 	return m.streams[session] != nil
 }
 
-func (m *memory) List(_ context.Context, after string, limit int) ([]sessions.Listed, error) {
+func (m *memory) List(_ context.Context, after string, limit int) ([]archive.Listed, error) {
 	if m.hold != nil {
 		<-m.hold
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	from := slices.Index(m.order, after) + 1
-	var out []sessions.Listed
+	var out []archive.Listed
 	for _, id := range m.order[from:min(len(m.order), from+limit)] {
 		s := m.streams[id]
-		out = append(out, sessions.Listed{Session: id, Title: s.title, Updated: time.UnixMilli(s.records[len(s.records)-1].At)})
+		out = append(out, archive.Listed{Session: id, Title: s.title, Updated: time.UnixMilli(s.records[len(s.records)-1].At)})
 	}
 	return out, nil
 }
@@ -202,7 +205,15 @@ func (m *memory) Read(_ context.Context, session string, after int64, limit int)
 	return slices.Clone(all[from:min(len(all), from+limit)]), nil
 }
 
-func (m *memory) Open(_ context.Context, session string) (sessions.Stream, []transcript.Record, error) {
+// Mend finds every session whole.
+func (m *memory) Mend(context.Context, string) error {
+	if m.torn != nil {
+		<-m.torn
+	}
+	return nil
+}
+
+func (m *memory) Open(_ context.Context, session string) (archive.Stream, []conversation.Message, error) {
 	if m.slow != nil {
 		<-m.slow
 	}
@@ -216,7 +227,7 @@ func (m *memory) Open(_ context.Context, session string) (sessions.Stream, []tra
 	}
 	s := m.streams[session]
 	s.closed = false
-	return s, slices.Clone(s.records), nil
+	return s, nil, nil
 }
 
 func (s *stream) Append(_ context.Context, turn string, kind transcript.Kind, data any) error {

@@ -258,6 +258,9 @@ func (s *stage) end() {
 	if s.r.log.slow != nil {
 		close(s.r.log.slow)
 	}
+	if s.r.log.torn != nil {
+		close(s.r.log.torn)
+	}
 	for _, p := range s.peers {
 		p.conn.Close()
 	}

@@ -2,6 +2,7 @@ package sessionlog
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,10 +14,12 @@ import (
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
+var quiet = slog.New(slog.DiscardHandler)
+
 // A file whose sync failed takes nothing more in this process, whoever opens it
 // again; other sessions do. A write that failed is no such thing.
 func TestAFailedSyncFencesTheSession(t *testing.T) {
-	store, err := Open(t.TempDir(), time.Now)
+	store, err := Open(t.TempDir(), time.Now, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +61,7 @@ func TestAFailedSyncFencesTheSession(t *testing.T) {
 // it: what a failed sync left may be in memory alone.
 func TestAnOpenerWritesTheLastFrameAgain(t *testing.T) {
 	folder := t.TempDir()
-	store, err := Open(folder, time.Now)
+	store, err := Open(folder, time.Now, quiet)
 	if err == nil {
 		err = store.Create(context.Background(), "S", "t")
 	}
@@ -87,7 +90,7 @@ func TestAnOpenerWritesTheLastFrameAgain(t *testing.T) {
 // text, nor one of a session that has another.
 func TestStrayFilesAreNoSessions(t *testing.T) {
 	folder := t.TempDir()
-	store, err := Open(folder, time.Now)
+	store, err := Open(folder, time.Now, quiet)
 	if err == nil {
 		err = store.Create(t.Context(), "S", "t")
 	}
@@ -108,7 +111,7 @@ func TestStrayFilesAreNoSessions(t *testing.T) {
 // A log that is nearly full takes no call and no text, but the results of calls that
 // went out and then the turn's end.
 func TestAFullLogTakesWhatEnds(t *testing.T) {
-	store, err := Open(t.TempDir(), time.Now)
+	store, err := Open(t.TempDir(), time.Now, quiet)
 	if err == nil {
 		err = store.Create(t.Context(), "S", "")
 	}
@@ -144,7 +147,7 @@ func TestAFullLogTakesWhatEnds(t *testing.T) {
 // A call that a dead daemon left without a result is closed before its turn: as
 // uncertain where it may have acted, and once.
 func TestADeadDaemonsCallsAreClosed(t *testing.T) {
-	store, err := Open(t.TempDir(), time.Now)
+	store, err := Open(t.TempDir(), time.Now, quiet)
 	if err == nil {
 		err = store.Create(t.Context(), "S", "")
 	}
@@ -187,7 +190,11 @@ func TestADeadDaemonsCallsAreClosed(t *testing.T) {
 	}
 	want := []string{"lent uncertain", "server uncertain", "reader none", "acted reported", "acts uncertain", "b uncertain", "looks none", "c none", "failed interrupted"}
 	for range 2 {
-		w, records, err := store.Open(t.Context(), "S")
+		w, _, err := store.Open(t.Context(), "S")
+		if err != nil {
+			t.Fatal(err)
+		}
+		records, err := store.Read(t.Context(), "S", 0, 100)
 		if err != nil {
 			t.Fatal(err)
 		}

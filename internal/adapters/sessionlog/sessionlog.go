@@ -4,25 +4,29 @@
 // It promises that a record is on the disk when Append returns nil; that records
 // stand in the order in which Append was entered; that a session has one writer
 // across processes, and that its lease ends with the process; and that what a
-// crash tore off is cut, so that a stream always reads to its end. Damage
-// anywhere else is a fault and never cut. It does not promise that a failed
+// crash tore off is cut, so that a stream always reads to its end. Any other damage
+// is a fault and never cut. It does not promise that a failed
 // record is absent: after a failure the stream takes no more, and the next opener
 // sees what is there. After a failed sync there is no next opener while the process
 // lives, and the next process writes the last frame once more before it adds one:
-// the system may hold it in memory alone and yet call it clean.
+// the system may hold it in memory alone and yet call it clean. What an opener knows
+// of a file is kept in memory for the next, and dropped where the file is another or
+// was touched meanwhile.
 //
-// Files and folders are this user's alone; others are refused. Bounds: the log
-// rows of the bound table. Faults: unknown_session, session_busy,
+// Why a record could not be written or opened is in the log, too. Files and folders
+// are this user's alone; others are refused. Bounds: the log rows of the bound table. Faults: unknown_session, session_busy,
 // persistence_failed, limit_exceeded. Everything is safe for concurrent use.
 package sessionlog
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,10 +51,13 @@ const (
 type Store struct {
 	folder string
 	now    func() time.Time
+	log    *slog.Logger
 
-	mu     sync.Mutex // over what follows
-	places map[place]int64
-	fenced map[string]error // sessions whose file the disk failed, and how
+	mu       sync.Mutex // over what follows
+	places   map[place]int64
+	fenced   map[string]error // sessions whose file the disk failed, and how
+	sessions map[string]bool  // that there are, as far as a listing or a file has told
+	closed   shelf
 }
 
 // place is where a page ended; the value beside it is the offset after it.
@@ -74,11 +81,16 @@ var (
 )
 
 // Open returns the store in a folder, which is made if it is missing.
-func Open(folder string, now func() time.Time) (*Store, error) {
+func Open(folder string, now func() time.Time, log *slog.Logger) (*Store, error) {
 	if err := lockedfile.MakeFolder(folder); err != nil {
 		return nil, errLog.Because(err)
 	}
-	return &Store{folder: folder, now: now, places: map[place]int64{}, fenced: map[string]error{}}, nil
+	s := &Store{
+		folder: folder, now: now, log: log, places: map[place]int64{}, fenced: map[string]error{},
+		sessions: map[string]bool{}, closed: shelf{memories: map[string]*memory{}},
+	}
+	_, err := s.names()
+	return s, err
 }
 
 func (s *Store) path(session string) string {
@@ -108,13 +120,12 @@ func (s *Store) of(name string) (string, bool) {
 	return session, err == nil && named(session) && filepath.Base(s.path(session)) == name
 }
 
-// Known reports whether there is such a session.
+// Known reports whether there is such a session, without asking the disk: it was
+// there when the store was opened or listed, or was made since.
 func (s *Store) Known(session string) bool {
-	if !named(session) {
-		return false
-	}
-	info, err := os.Lstat(s.path(session))
-	return err == nil && info.Mode().IsRegular()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[session]
 }
 
 // Create makes a session. Its header is durable when it returns nil.
@@ -139,7 +150,13 @@ func (s *Store) Create(_ context.Context, session, title string) error {
 	if err != nil {
 		return err
 	}
-	return s.place(s.path(session), line)
+	if err := s.place(s.path(session), line); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sessions[session] = true
+	return nil
 }
 
 // place writes a whole file under a draft's name and then links it to its own, so
@@ -171,9 +188,12 @@ func (s *Store) names() ([]string, error) {
 		return nil, errLog.Because(err)
 	}
 	var out []string
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, e := range entries {
-		if _, ok := s.of(e.Name()); ok && e.Type().IsRegular() {
+		if session, ok := s.of(e.Name()); ok && e.Type().IsRegular() {
 			out = append(out, e.Name())
+			s.sessions[session] = true
 		}
 	}
 	return out, nil
@@ -212,7 +232,7 @@ func (s *Store) title(session string) string {
 		return ""
 	}
 	defer file.Close()
-	first, _, _, err := scan(file, 1)
+	first, err := head(file)
 	if err != nil || len(first) == 0 {
 		return ""
 	}
@@ -230,6 +250,9 @@ func (s *Store) openFile(session string, flags int) (*os.File, error) {
 	}
 	file, err := os.OpenFile(s.path(session), flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.sessions, session)
 		return nil, errNone
 	}
 	if err != nil {
@@ -305,22 +328,13 @@ func page(file *os.File, offset, after int64, limit int) (out []transcript.Recor
 	return out, end, nil
 }
 
-// scan reads whole frames from the file's start; last is where the newest of them
-// begins, whole where it ends.
-func scan(file *os.File, limit int) (out []transcript.Record, last, whole int64, err error) {
-	frames := newFrames(file, 0)
-	for limit == 0 || len(out) < limit {
-		begin := frames.whole
-		records, err := frames.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, 0, 0, err
-		}
-		out, last = append(out, records...), begin
+// head gives the records of the file's first frame.
+func head(file *os.File) ([]transcript.Record, error) {
+	records, err := newFrames(file, 0).next()
+	if errors.Is(err, io.EOF) {
+		return nil, nil
 	}
-	return out, last, frames.whole, nil
+	return records, err
 }
 
 // frames reads a file frame by frame.
@@ -353,10 +367,16 @@ func (f *frames) next() ([]transcript.Record, error) {
 		f.seq = records[len(records)-1].Seq
 		return records, nil
 	}
-	if _, more := f.in.Peek(1); !errors.Is(more, io.EOF) {
+	if _, more := f.in.Peek(1); !errors.Is(more, io.EOF) || !torn(line) {
 		return nil, errBroken.Because(bad)
 	}
 	return nil, io.EOF
+}
+
+// torn reports whether a crash can have left a line: it has no end, or a hole, which
+// reads as zeros. Any other one was whole once, and somebody may have been told so.
+func torn(line []byte) bool {
+	return !bytes.HasSuffix(line, []byte("\n")) || bytes.IndexByte(line, 0) >= 0
 }
 
 // readLine gives a line with its LF, or what there is before the end.

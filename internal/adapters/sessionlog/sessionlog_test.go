@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -31,6 +32,8 @@ import (
 // appends for ever and prints each sequence number once it is durable.
 const writer = "STEWARD_TEST_SESSIONLOG_WRITER"
 
+var quiet = slog.New(slog.DiscardHandler)
+
 func TestMain(m *testing.M) {
 	if folder := os.Getenv(writer); folder != "" {
 		if err := appendForEver(folder); err != nil {
@@ -42,15 +45,24 @@ func TestMain(m *testing.M) {
 }
 
 func appendForEver(folder string) error {
-	store, err := sessionlog.Open(folder, time.Now)
+	store, err := sessionlog.Open(folder, time.Now, quiet)
 	if err != nil {
 		return err
 	}
-	stream, records, err := store.Open(context.Background(), "S")
+	stream, _, err := store.Open(context.Background(), "S")
 	if err != nil {
 		return err
 	}
-	for seq := records[len(records)-1].Seq + 1; ; {
+	seq := int64(1)
+	for more := true; more; {
+		records, err := store.Read(context.Background(), "S", seq-1, 1000)
+		if err != nil {
+			return err
+		}
+		seq += int64(len(records))
+		more = len(records) > 0
+	}
+	for {
 		turn := fmt.Sprint("T", seq)
 		if err := stream.Append(context.Background(), turn, transcript.UserInput, input("p")); err != nil {
 			return err
@@ -74,7 +86,7 @@ func input(prompt string) transcript.Input {
 
 func open(t *testing.T, folder string) *sessionlog.Store {
 	t.Helper()
-	s, err := sessionlog.Open(folder, func() time.Time { return time.UnixMilli(1234) })
+	s, err := sessionlog.Open(folder, func() time.Time { return time.UnixMilli(1234) }, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,16 +136,18 @@ func TestAStreamCutAnywhereOpens(t *testing.T) {
 		must(t, os.Chmod(again, 0o700))
 		must(t, os.WriteFile(file(again, "S"), whole[:cut], 0o600))
 		s := open(t, again)
-		w, records, err := s.Open(t.Context(), "S")
+		w, _, err := s.Open(t.Context(), "S")
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
+		records, err := s.Read(t.Context(), "S", 0, 100)
+		must(t, err)
 		n := bytes.Count(whole[:cut], []byte("\n"))
 		if diff := cmp.Diff(all[:n], records[:n]); diff != "" {
 			t.Errorf("cut at %d:\n%s", cut, diff)
 		}
-		if open := transcript.Open(records); len(open) > 0 {
-			t.Errorf("cut at %d: turns %v are open", cut, open)
+		if n > 1 && records[len(records)-1].Kind != transcript.TurnStatus {
+			t.Errorf("cut at %d: a turn is open: %v", cut, records)
 		}
 		for _, r := range records[n:] {
 			if d, err := transcript.Read[transcript.Status](r); err != nil || d != (transcript.Status{Status: "failed", Code: "interrupted"}) {
@@ -155,11 +169,12 @@ func TestDamageThatNoCrashMakesIsAFault(t *testing.T) {
 	must(t, err)
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	for name, bent := range map[string][]byte{
-		"a bent byte in the middle": bytes.Replace(whole, []byte("first"), []byte("fIrst"), 1),
-		"a line is missing":         bytes.Join(append(append([][]byte{}, lines[:1]...), lines[2:]...), nil),
-		"a line stands twice":       bytes.Join(append([][]byte{lines[0]}, lines...), nil),
-		"no header":                 whole[:5],
-		"a line without end":        append(bytes.Clone(whole), bytes.Repeat([]byte("x"), 600<<10)...),
+		"a bent byte in the middle":    bytes.Replace(whole, []byte("first"), []byte("fIrst"), 1),
+		"a bent byte in the last line": bytes.Replace(whole, []byte("second"), []byte("sEcond"), 1),
+		"a line is missing":            bytes.Join(append(append([][]byte{}, lines[:1]...), lines[2:]...), nil),
+		"a line stands twice":          bytes.Join(append([][]byte{lines[0]}, lines...), nil),
+		"no header":                    whole[:5],
+		"a line without end":           append(bytes.Clone(whole), bytes.Repeat([]byte("x"), 600<<10)...),
 	} {
 		must(t, os.WriteFile(file(folder, "S"), bent, 0o600))
 		if _, _, err := open(t, folder).Open(t.Context(), "S"); !fault.Is(err, fault.PersistenceFailed) {
@@ -339,7 +354,7 @@ func check(t *testing.T, path string) (seqs []int64) {
 }
 
 func BenchmarkAppend(b *testing.B) {
-	s, err := sessionlog.Open(b.TempDir(), time.Now)
+	s, err := sessionlog.Open(b.TempDir(), time.Now, quiet)
 	if err != nil {
 		b.Fatal(err)
 	}

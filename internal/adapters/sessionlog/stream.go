@@ -3,10 +3,11 @@ package sessionlog
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"sync"
-	"time"
 
+	"github.com/stewardhost/steward/internal/domain/sessions/conversation"
 	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/failpoint"
@@ -17,14 +18,15 @@ import (
 // Stream is the one writer of a session. Its state has one lock; records that
 // wait for the disk share the next write.
 type Stream struct {
-	file  *os.File
-	lock  *lockedfile.Lock
-	now   func() time.Time
-	fence func(error) // keeps every later opener out
+	store   *Store
+	session string
+	file    *os.File
+	lock    *lockedfile.Lock
 
 	mu      sync.Mutex
-	seq     int64 // of the newest record that was taken
-	size    int64 // bytes that are durable
+	recent  *transcript.Recent // of what is durable; nil where that is in doubt
+	seq     int64              // of the newest record that was taken
+	size    int64              // bytes that are durable
 	waiting []waiting
 	writing bool
 	failed  error // why the stream takes no more
@@ -34,6 +36,7 @@ type Stream struct {
 // waiting is a record that is not durable yet.
 type waiting struct {
 	record transcript.Record
+	data   any
 	fate   chan<- error
 }
 
@@ -48,10 +51,10 @@ const (
 
 // Open takes the writer's lease, cuts a torn tail, ends the turns that a dead
 // daemon left (failed, interrupted) and their calls (as uncertain, where they may
-// have acted), and gives all records.
-func (s *Store) Open(_ context.Context, session string) (*Stream, []transcript.Record, error) {
-	if !s.Known(session) {
-		return nil, nil, errNone
+// have acted), and gives what a model is shown of the turns before.
+func (s *Store) Open(_ context.Context, session string) (*Stream, []conversation.Message, error) {
+	if err := s.exists(session); err != nil {
+		return nil, nil, err
 	}
 	if err := s.failed(session); err != nil {
 		return nil, nil, errLog.Because(err)
@@ -63,11 +66,21 @@ func (s *Store) Open(_ context.Context, session string) (*Stream, []transcript.R
 	if err != nil {
 		return nil, nil, errLog.Because(err)
 	}
-	stream, records, err := s.open(session, lock)
+	stream, err := s.open(session, lock)
 	if err != nil {
 		return nil, nil, errors.Join(err, lock.Release())
 	}
-	return stream, records, nil
+	return stream, stream.recent.Messages(), nil
+}
+
+// exists keeps the lock from making a file of a session that there is not.
+func (s *Store) exists(session string) error {
+	file, err := s.openFile(session, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	_ = file.Close() // nothing was read
+	return nil
 }
 
 // failed gives why a session is fenced. After a failed sync the system may call
@@ -78,55 +91,80 @@ func (s *Store) failed(session string) error {
 	return s.fenced[session]
 }
 
-func (s *Store) open(session string, lock *lockedfile.Lock) (*Stream, []transcript.Record, error) {
+func (s *Store) open(session string, lock *lockedfile.Lock) (*Stream, error) {
 	file, err := s.openFile(session, os.O_RDWR)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	records, last, whole, err := scan(file, 0)
-	if err == nil && len(records) == 0 {
-		err = errBroken // a header is durable before anybody can know the session
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, file.Close())
-	}
-	fence := func(err error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.fenced[session] = err
-	}
-	w := &Stream{file: file, lock: lock, now: s.now, fence: fence, seq: records[len(records)-1].Seq, size: whole}
+	w := &Stream{store: s, session: session, file: file, lock: lock}
 	w.idle = sync.NewCond(&w.mu)
-	if err := w.mend(last); err != nil {
-		return nil, nil, errors.Join(err, file.Close())
+	if err := w.recall(); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
-	ended, err := w.interrupt(records)
+	if err := w.interrupt(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return w, nil
+}
+
+// recall makes the stream know what is in its file, from memory where the file is as
+// this process left it.
+func (w *Stream) recall() error {
+	s := w.store
+	s.mu.Lock()
+	m := s.closed.take(w.session)
+	s.mu.Unlock()
+	now, err := w.file.Stat()
 	if err != nil {
-		return nil, nil, errors.Join(err, file.Close())
+		return errLog.Because(err)
 	}
-	return w, append(records, ended...), nil
+	if m != nil && m.still(now) {
+		w.recent, w.seq, w.size = m.recent, m.seq, m.size
+		return nil
+	}
+	return w.scan()
+}
+
+// scan reads the whole file, and mends its end.
+func (w *Stream) scan() error {
+	w.recent = &transcript.Recent{}
+	frames, last := newFrames(w.file, 0), int64(0)
+	for {
+		begin := frames.whole
+		records, err := frames.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		for _, r := range records {
+			if bad := w.recent.Add(r); bad != nil {
+				err = errBroken.Because(bad)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		last = begin
+	}
+	if frames.seq == 0 {
+		return errBroken // a header is durable before anybody can know the session
+	}
+	w.seq, w.size = frames.seq, frames.whole
+	return w.mend(last)
 }
 
 // interrupt ends the turns that a dead daemon left, and before that their calls.
-func (w *Stream) interrupt(records []transcript.Record) (ended []transcript.Record, err error) {
-	add := func(turn string, kind transcript.Kind, data any) {
-		var r transcript.Record
-		if err == nil {
-			r, err = w.append(turn, kind, data)
-			ended = append(ended, r)
+func (w *Stream) interrupt() error {
+	for _, turn := range w.recent.Open() {
+		for _, r := range w.recent.Unanswered(turn) {
+			if err := w.append(turn, transcript.ToolResult, r); err != nil {
+				return err
+			}
+		}
+		if err := w.append(turn, transcript.TurnStatus, transcript.Status{Status: transcript.Failed, Code: transcript.Interrupted}); err != nil {
+			return err
 		}
 	}
-	for _, turn := range transcript.Open(records) {
-		results, bad := transcript.Unanswered(records, turn)
-		if bad != nil {
-			return nil, errBroken.Because(bad)
-		}
-		for _, r := range results {
-			add(turn, transcript.ToolResult, r)
-		}
-		add(turn, transcript.TurnStatus, transcript.Status{Status: transcript.Failed, Code: transcript.Interrupted})
-	}
-	return ended, err
+	return nil
 }
 
 // mend cuts what a crash left behind the last whole frame, and writes that frame
@@ -154,36 +192,37 @@ func (w *Stream) Append(_ context.Context, turn string, kind transcript.Kind, da
 	if err := failpoint.Hit(failpoint.Before(string(kind))); err != nil {
 		return errLog.Because(err)
 	}
-	_, err := w.append(turn, kind, data)
+	err := w.append(turn, kind, data)
 	if err == nil {
 		err = failpoint.Hit(failpoint.After(string(kind)))
 	}
 	return err
 }
 
-func (w *Stream) append(turn string, kind transcript.Kind, data any) (transcript.Record, error) {
-	r, fate, err := w.enter(turn, kind, data)
+func (w *Stream) append(turn string, kind transcript.Kind, data any) error {
+	fate, err := w.enter(turn, kind, data)
 	if err != nil {
-		return r, err
+		return err
 	}
-	return r, <-fate
+	return <-fate
 }
 
 // enter gives the record its number and sees that somebody writes it: this
 // goroutine, unless another one is at it.
-func (w *Stream) enter(turn string, kind transcript.Kind, data any) (transcript.Record, <-chan error, error) {
+func (w *Stream) enter(turn string, kind transcript.Kind, data any) (<-chan error, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.failed != nil {
-		return transcript.Record{}, nil, w.failed
+		return nil, w.failed
 	}
-	r, err := transcript.New(w.seq+1, w.now().UnixMilli(), turn, kind, data)
+	r, err := transcript.New(w.seq+1, w.store.now().UnixMilli(), turn, kind, data)
 	if err != nil {
-		return r, nil, err
+		return nil, err
 	}
 	line, err := transcript.Encode(r)
 	if err != nil {
-		return r, nil, err
+		w.lost(r, err)
+		return nil, err
 	}
 	room := bound.LogBytes.Max
 	if kind != transcript.TurnStatus {
@@ -193,16 +232,23 @@ func (w *Stream) enter(turn string, kind transcript.Kind, data any) (transcript.
 		}
 	}
 	if w.size+int64(len(line)) > room {
-		return r, nil, bound.LogBytes.Exceeded()
+		err := bound.LogBytes.Exceeded()
+		w.lost(r, err)
+		return nil, err
 	}
 	w.seq++
 	fate := make(chan error, 1)
-	w.waiting = append(w.waiting, waiting{r, fate})
+	w.waiting = append(w.waiting, waiting{r, data, fate})
 	if !w.writing {
 		w.writing = true
 		w.write()
 	}
-	return r, fate, nil
+	return fate, nil
+}
+
+// lost tells the log what is not in a session's record, and why.
+func (w *Stream) lost(r transcript.Record, err error) {
+	w.store.log.Error("a session's record was not written", "session", w.session, "turn", r.Turn, "kind", string(r.Kind), "err", err, "cause", errors.Unwrap(err))
 }
 
 // write writes until nothing waits. It is called and returns with the lock held,
@@ -219,10 +265,13 @@ func (w *Stream) write() {
 			err = w.put(line, at)
 			w.mu.Lock()
 		}
-		if err != nil {
-			w.failed = err
-		} else {
+		switch {
+		case err == nil:
 			w.size += int64(len(line))
+			w.learn(taken)
+		case w.failed == nil:
+			w.failed = err
+			w.lost(taken[0].record, err)
 		}
 		for _, x := range taken {
 			x.fate <- err
@@ -230,6 +279,15 @@ func (w *Stream) write() {
 	}
 	w.writing = false
 	w.idle.Broadcast()
+}
+
+// learn takes in what is durable now. The lock must be held.
+func (w *Stream) learn(records []waiting) {
+	for _, x := range records {
+		if w.recent != nil && w.recent.Take(x.record.Turn, x.record.Kind, x.data) != nil {
+			w.recent = nil
+		}
+	}
 }
 
 // batch puts as many waiting records into one frame as fit. One always does.
@@ -250,23 +308,36 @@ func (w *Stream) put(line []byte, at int64) error {
 		return errLog.Because(err)
 	}
 	if err := w.file.Sync(); err != nil {
-		w.fence(err)
+		w.store.fence(w.session, err)
 		return errLog.Because(err)
 	}
 	return nil
 }
 
-// Close waits for what is being written and gives the lease back.
+// fence keeps every later opener out.
+func (s *Store) fence(session string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fenced[session] = err
+}
+
+// Close waits for what is being written and gives the lease back. What the stream
+// knows of its file stays with the store, unless a write has failed.
 func (w *Stream) Close() error {
 	w.mu.Lock()
 	for w.writing {
 		w.idle.Wait()
 	}
-	first := w.failed == nil || !errors.Is(w.failed, errClosed)
+	first, whole := w.failed == nil || !errors.Is(w.failed, errClosed), w.failed == nil
 	w.failed = errClosed
 	w.mu.Unlock()
 	if !first {
 		return nil
+	}
+	if info, err := w.file.Stat(); err == nil && whole && w.recent != nil {
+		w.store.mu.Lock()
+		w.store.closed.put(w.session, &memory{w.recent, w.seq, w.size, info})
+		w.store.mu.Unlock()
 	}
 	return errors.Join(w.file.Close(), w.lock.Release())
 }

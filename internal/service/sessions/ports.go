@@ -2,17 +2,17 @@ package sessions
 
 import (
 	"context"
-	"time"
 
 	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
 	"github.com/stewardhost/steward/internal/domain/sessions/turn"
+	"github.com/stewardhost/steward/internal/service/sessions/archive"
 )
 
 // Ports are what the daemon needs of the outside. All are required. They may be
 // called from several goroutines at once.
 type Ports struct {
 	// Log keeps the sessions' durable streams.
-	Log Log
+	Log archive.Log
 	// Names gives every name that an application resource may not have, as they
 	// were discovered before any filtering, in any case: built-in tools, tools of
 	// configured servers, discovered skills, names that the configuration
@@ -34,37 +34,3 @@ type Ports struct {
 
 // Record makes one record of the turn durable; data is the kind's struct.
 type Record func(ctx context.Context, kind transcript.Kind, data any) error
-
-// Log is the store of sessions. An error is a fault: unknown_session,
-// session_busy, persistence_failed.
-type Log interface {
-	// Create makes a session with this ID; its header, and the title if there is
-	// one, are durable when it returns nil.
-	Create(ctx context.Context, session, title string) error
-	// Known reports whether there is such a session. It must not block for long.
-	Known(session string) bool
-	// List gives sessions in an order of its own that is stable under appends to
-	// other sessions; after is the last session of the page before, or empty.
-	List(ctx context.Context, after string, limit int) ([]Listed, error)
-	// Read gives at most limit records after a place in the stream, oldest first.
-	Read(ctx context.Context, session string, after int64, limit int) ([]transcript.Record, error)
-	// Open takes the writer's lease, or says session_busy, mends what a crash
-	// left (a torn tail, a user_input without turn_status) and gives all records.
-	Open(ctx context.Context, session string) (Stream, []transcript.Record, error)
-}
-
-// Stream is the one writer of a session. Its methods may be called from several
-// goroutines; records stand in the order in which Append was entered.
-type Stream interface {
-	// Append makes a record durable. After an error the stream takes no more.
-	Append(ctx context.Context, turn string, kind transcript.Kind, data any) error
-	// Close gives the lease back.
-	Close() error
-}
-
-// Listed is one stored session.
-type Listed struct {
-	Session string
-	Title   string
-	Updated time.Time // of its newest record
-}

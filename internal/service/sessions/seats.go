@@ -18,6 +18,20 @@ type Claim struct {
 }
 
 func (c Claim) run(s *Service, r *Request, now time.Time) {
+	s.mend(r.Session, now, func(now time.Time) {
+		err := c.ready(s, r, now)
+		if s.peers[r.Connection] == nil {
+			err = fault.New(fault.StaleConnection, "the connection is gone")
+		}
+		if err != nil {
+			s.finish(r, nil, nil, err, now)
+			return
+		}
+		c.take(s, r, now)
+	})
+}
+
+func (c Claim) take(s *Service, r *Request, now time.Time) {
 	grant := secret.NewProof()
 	generation, revoked, err := s.books.Control.Claim(control.Claim{
 		Session: r.Session, Connection: r.Connection, Takeover: c.Takeover, Expected: c.Expected, Grant: secret.HashProof(grant),

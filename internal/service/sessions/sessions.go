@@ -42,6 +42,7 @@ type Service struct {
 	books     books.Books
 	works     map[string]*work // by session, from the request to the worker's return
 	waits     map[string]*wait // by call
+	mended    map[string]bool  // by session: nothing of a dead daemon is open in its record
 	restSince time.Time        // when the last connection and work ended
 	rested    bool
 	closing   bool
@@ -58,7 +59,7 @@ func New(ports Ports) *Service {
 	base, cancel := context.WithCancel(context.Background())
 	s := &Service{
 		ports: ports, instance: fresh(), inbox: inbox.New(), idle: make(chan struct{}), base: base, cancel: cancel,
-		peers: map[string]*peer{}, books: books.New(), works: map[string]*work{}, waits: map[string]*wait{}, restSince: time.Now(),
+		peers: map[string]*peer{}, books: books.New(), works: map[string]*work{}, waits: map[string]*wait{}, mended: map[string]bool{}, restSince: time.Now(),
 	}
 	go s.inbox.Run(inbox.Keeper{Expire: s.expire, Next: s.next, Settle: s.notice, Finished: s.finished})
 	return s

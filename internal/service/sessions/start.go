@@ -11,6 +11,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
+	"github.com/stewardhost/steward/internal/service/sessions/archive"
 	"github.com/stewardhost/steward/internal/service/sessions/reply"
 )
 
@@ -106,8 +107,9 @@ func (s *Service) authority(r *Request, w *work) error {
 }
 
 // prepared admits the turn, if it still may: it is stamped, and its input recorded.
-func (c Start) prepared(s *Service, w *work, stream Stream, history []transcript.Record, err error, now time.Time) {
+func (c Start) prepared(s *Service, w *work, stream archive.Stream, history []conversation.Message, err error, now time.Time) {
 	w.stream, w.history = stream, history
+	s.mended[w.life.Session] = s.mended[w.life.Session] || err == nil
 	if w.request == nil { // refused meanwhile
 		s.abandon(w, now)
 		return

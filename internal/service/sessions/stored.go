@@ -9,6 +9,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/service/sessions/archive"
 	"github.com/stewardhost/steward/internal/service/sessions/reply"
 )
 
@@ -45,6 +46,28 @@ func (s *Service) stored(r *Request, now time.Time, job func(ctx context.Context
 			if !late {
 				told, kept := answer()
 				s.finish(r, told, kept, err, now)
+			}
+		}
+	})
+}
+
+// whole reports whether nothing in a session's record is left of a dead daemon.
+func (s *Service) whole(session string) bool { return s.mended[session] || s.works[session] != nil }
+
+// mend does something once a session's record is whole: at once where it is, and
+// without that where the store cannot, or does not answer within the request's
+// deadline.
+func (s *Service) mend(session string, now time.Time, then func(now time.Time)) {
+	if s.whole(session) || bound.OutstandingRequests.Check(s.inbox.Lapsed()+1) != nil {
+		then(now)
+		return
+	}
+	s.inbox.SpawnUntil(now.Add(bound.RequestTime.Duration()), then, func() func(time.Time, bool) {
+		err := s.ports.Log.Mend(s.base, session)
+		return func(now time.Time, late bool) {
+			s.mended[session] = err == nil
+			if !late {
+				then(now)
 			}
 		}
 	})
@@ -106,27 +129,13 @@ type Replay struct {
 }
 
 func (c Replay) run(s *Service, r *Request, now time.Time) {
-	page := transcript.NewPage(c.After, c.Limit, s.peers[r.Connection].selected)
+	page, whole := transcript.NewPage(c.After, c.Limit, s.peers[r.Connection].selected), s.whole(r.Session)
 	s.stored(r, now, func(ctx context.Context) (func() (any, any), error) {
-		err := read(ctx, s.ports.Log, r.Session, page)
-		return func() (any, any) { return reply.Replayed{Events: page.Events, Next: page.Next}, nil }, err
+		whole = whole || s.ports.Log.Mend(ctx, r.Session) == nil
+		err := archive.Fill(ctx, s.ports.Log, r.Session, page)
+		return func() (any, any) {
+			s.mended[r.Session] = whole
+			return reply.Replayed{Events: page.Events, Next: page.Next}, nil
+		}, err
 	})
-}
-
-// readAhead is how many records are read at once.
-const readAhead = 64
-
-func read(ctx context.Context, log Log, session string, page *transcript.Page) error {
-	for after := page.From(); ; {
-		records, err := log.Read(ctx, session, after, readAhead)
-		if err != nil || len(records) == 0 {
-			return err
-		}
-		for _, record := range records {
-			if full, err := page.Add(record); full || err != nil {
-				return err
-			}
-			after = record.Seq
-		}
-	}
 }

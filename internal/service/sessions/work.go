@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/sessions/callback"
+	"github.com/stewardhost/steward/internal/domain/sessions/conversation"
 	"github.com/stewardhost/steward/internal/domain/sessions/manifest"
 	"github.com/stewardhost/steward/internal/domain/sessions/registry"
 	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
 	"github.com/stewardhost/steward/internal/domain/sessions/turn"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/service/sessions/archive"
 	"github.com/stewardhost/steward/internal/service/sessions/reply"
 )
 
@@ -22,8 +24,8 @@ type work struct {
 	selected bool     // the profile, on the connection that asked
 	snapshot *registry.Snapshot
 	executor *manifest.Executor
-	stream   Stream
-	history  []transcript.Record
+	stream   archive.Stream
+	history  []conversation.Message
 	ctx      context.Context
 	cancel   context.CancelFunc
 

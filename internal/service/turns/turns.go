@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -84,16 +85,11 @@ func (l *Loop) Names() []string { return l.catalog.reserved() }
 
 // Run runs one turn to its end.
 func (l *Loop) Run(ctx context.Context, plan turn.Plan, hands Hands, record Record) turn.Outcome {
-	history, err := transcript.History(plan.History)
-	if err != nil {
-		l.ports.Log.Error("the history of a session cannot be read", "session", plan.SessionID, "err", err)
-		return failed(turn.CodeInternalError)
-	}
 	w := &work{loop: l, plan: plan, hands: hands, record: record}
 	tools := l.catalog.tools(ctx)
 	a := &agent{work: w, seen: conversation.Seen{}, tools: tools, instructions: l.catalog.instructions(plan.Instructions), say: w.say}
 	a.offered = offered(tools, plan.Tools)
-	a.messages = append(history, conversation.Message{Role: conversation.User, Text: plan.Prompt})
+	a.messages = append(slices.Clip(plan.History), conversation.Message{Role: conversation.User, Text: plan.Prompt})
 	_, out := a.run(ctx)
 	if err := w.flush(context.WithoutCancel(ctx)); err != nil {
 		return failed(turn.CodePersistenceFailed)

@@ -240,8 +240,12 @@ func TestASubAgentSeesNothingOfTheApplications(t *testing.T) {
 	if slices.Contains(h.trace, "lent same") {
 		t.Error("the sub-agent called the application's tool")
 	}
-	again, err := transcript.History(append([]transcript.Record{{Seq: 1, Turn: "T", Kind: transcript.UserInput, Data: strictjson.Raw(`{"prompt":"go"}`)}}, h.stored...))
-	if err != nil || len(again) != 4 || again[2].Results[0].Text != "found it" {
+	var next transcript.Recent
+	err := next.Take("T", transcript.UserInput, transcript.Input{Prompt: "go"})
+	for _, r := range h.stored {
+		err = errors.Join(err, next.Add(r))
+	}
+	if again := next.Messages(); err != nil || len(again) != 4 || again[2].Results[0].Text != "found it" {
 		t.Errorf("the next turn is shown %+v, %v", again, err)
 	}
 }

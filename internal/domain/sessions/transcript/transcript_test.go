@@ -52,6 +52,18 @@ func (s *story) ends(turn, status string) *story {
 	return s.add(turn, transcript.TurnStatus, transcript.Status{Status: status})
 }
 
+// recent takes the story in.
+func (s *story) recent() *transcript.Recent {
+	s.t.Helper()
+	r := &transcript.Recent{}
+	for _, x := range s.records {
+		if err := r.Add(x); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return r
+}
+
 func TestHistoryIsWhatAModelCanGoOnFrom(t *testing.T) {
 	user := func(text string) conversation.Message {
 		return conversation.Message{Role: conversation.User, Text: text}
@@ -70,6 +82,7 @@ func TestHistoryIsWhatAModelCanGoOnFrom(t *testing.T) {
 	answers := func(r ...conversation.Result) conversation.Message {
 		return conversation.Message{Role: conversation.Answers, Results: r}
 	}
+	big := strings.Repeat("x", bound.TurnHistoryBytes.Int()-3*64-2) // 64 for each message
 	for name, c := range map[string]struct {
 		story func(*story)
 		want  []conversation.Message
@@ -103,32 +116,51 @@ func TestHistoryIsWhatAModelCanGoOnFrom(t *testing.T) {
 		},
 		"the newest turns that fit, whole": {
 			func(s *story) {
-				big := strings.Repeat("x", bound.TurnHistoryBytes.Int()-3)
 				s.input("A", "gone").ends("A", "completed").input("B", big).says("B", "b").ends("B", "completed").input("C", "c").ends("C", "completed")
 			},
-			[]conversation.Message{user(strings.Repeat("x", bound.TurnHistoryBytes.Int()-3)), says("b"), user("c")},
+			[]conversation.Message{user(big), says("b"), user("c")},
 		},
 	} {
 		s := &story{t: t}
 		s.add("", transcript.SessionTitle, transcript.Title{SessionID: "S"})
 		c.story(s)
-		got, err := transcript.History(s.records)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
+		if diff := cmp.Diff(c.want, s.recent().Messages()); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
 }
 
+// Whatever was said before, a model is shown the newest turns that fit, and no more
+// is kept than those and the one that did not.
+func TestNoMoreIsKeptThanIsShown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var r transcript.Recent
+		var sizes []int
+		for i := range rapid.IntRange(1, 60).Draw(t, "turns") {
+			turn, size := fmt.Sprint(i), rapid.SampledFrom([]int{1, 500, 20_000, bound.TurnHistoryBytes.Int()}).Draw(t, "bytes")
+			sizes = append(sizes, size+64)
+			if r.Take(turn, transcript.UserInput, transcript.Input{Prompt: strings.Repeat("x", size)}) != nil || r.Take(turn, transcript.TurnStatus, transcript.Status{}) != nil {
+				t.Fatal("a record is refused")
+			}
+		}
+		shown, left := 0, bound.TurnHistoryBytes.Int()
+		for shown < len(sizes) && sizes[len(sizes)-1-shown] <= left {
+			left -= sizes[len(sizes)-1-shown]
+			shown++
+		}
+		if got := r.Messages(); len(got) != shown || r.Held() > shown+1 || len(r.Open()) > 0 {
+			t.Fatalf("%d shown, %d kept, want %d", len(got), r.Held(), shown)
+		}
+	})
+}
+
 func TestTurnsWithoutAStatusAreOpen(t *testing.T) {
 	s := &story{t: t}
 	s.input("A", "a").ends("A", "completed").input("B", "b").says("B", "x")
-	if diff := cmp.Diff([]string{"B"}, transcript.Open(s.records)); diff != "" {
+	if diff := cmp.Diff([]string{"B"}, s.recent().Open()); diff != "" {
 		t.Error(diff)
 	}
-	if got := transcript.Open(s.ends("B", "failed").records); len(got) != 0 {
+	if got := s.ends("B", "failed").recent().Open(); len(got) != 0 {
 		t.Errorf("open: %v", got)
 	}
 }

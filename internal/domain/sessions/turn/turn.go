@@ -18,8 +18,8 @@ type Plan struct {
 	TurnID       string
 	Prompt       string
 	Instructions string              // the skills in name order, one line feed between two; empty without skills
-	Tools        []conversation.Tool // the application's tools in name order; never for a sub-agent
-	History      []transcript.Record // the session's records before this turn's user_input, oldest first
+	Tools        []conversation.Tool    // the application's tools in name order; never for a sub-agent
+	History      []conversation.Message // what the model is shown of earlier turns, oldest first; not to be changed
 }
 
 // Call is what the model asks of an application tool.

@@ -1,0 +1,66 @@
+package sessionlog
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/stewardhost/steward/internal/domain/sessions/transcript"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
+)
+
+// memory is what an opener knows of a session's file without reading it. The stream
+// that is open owns it, else the store; it counts while the file is the one that it
+// was made of.
+type memory struct {
+	recent *transcript.Recent
+	seq    int64 // of the newest record
+	size   int64 // bytes that are whole
+	file   os.FileInfo
+}
+
+// still reports whether a file is as the memory knows it.
+func (m *memory) still(now os.FileInfo) bool {
+	return os.SameFile(m.file, now) && now.Size() == m.size && m.file.ModTime().Equal(now.ModTime())
+}
+
+// shelf keeps the memories of the sessions that were closed last.
+type shelf struct {
+	memories map[string]*memory
+	order    []string // oldest first
+}
+
+// put keeps a memory, in the place of the oldest where there is no room.
+func (h *shelf) put(session string, m *memory) {
+	h.take(session)
+	if bound.LogRecalled.Check(len(h.order)+1) != nil {
+		h.take(h.order[0])
+	}
+	h.memories[session] = m
+	h.order = append(h.order, session)
+}
+
+// take gives a memory away, or nil.
+func (h *shelf) take(session string) *memory {
+	m := h.memories[session]
+	if m != nil {
+		delete(h.memories, session)
+		h.order = slices.DeleteFunc(h.order, func(s string) bool { return s == session })
+	}
+	return m
+}
+
+// Mend ends what a dead daemon left open in a session, so that whoever reads it sees
+// the truth. Where a writer has the lease it is session_busy: that one has done it.
+func (s *Store) Mend(ctx context.Context, session string) error {
+	stream, _, err := s.Open(ctx, session)
+	if err == nil {
+		return stream.Close()
+	}
+	if !fault.Is(err, fault.SessionBusy) {
+		s.log.Error("what a dead daemon may have left in a session could not be ended", "session", session, "err", err, "cause", errors.Unwrap(err))
+	}
+	return err
+}
