@@ -17,7 +17,7 @@ type Plan struct {
 	SessionID    string
 	TurnID       string
 	Prompt       string
-	Instructions string              // the skills in name order, one line feed between two; empty without skills
+	Instructions string                 // the skills in name order, one line feed between two; empty without skills
 	Tools        []conversation.Tool    // the application's tools in name order; never for a sub-agent
 	History      []conversation.Message // what the model is shown of earlier turns, oldest first; not to be changed
 }
