@@ -103,7 +103,7 @@ var proofs = []proven{
 	{"A34, FF88, R25", "names that lie", at(egressT, "TestScriptedNames", egressT, "TestNoFormOfAnAddressLeadsInside"), "the canary is on this machine's own addresses, not in a network namespace"},
 	{"A35, A38", "no proxy, no cookie, no pool; nothing in an answer is followed", at(egressT, "TestOneSendIsOneRequest"), ""},
 	{"A27", "nothing sends a call again", at(remoteT, "TestUpstreamsOfAllKinds", egressT, "TestOneSendIsOneRequest", remotesT, "TestTheJournalSaysWhatIsKnown"), ""},
-	{"A37, A52, R10", "hostile upstreams over HTTP, both eras", at(remoteT, "TestUpstreamsOfAllKinds", remoteT, "TestReadingOverHTTP"), "time is asserted generously; the release size is not run"},
+	{"A37, A52, R10", "hostile upstreams over HTTP, both eras", at(remoteT, "TestUpstreamsOfAllKinds", remoteT, "TestReadingOverHTTP"), "time is held against an idle wait of the same run; over lines the grace is fake time: see FF44"},
 	{"A54, FF93", "nothing of a consumer goes to an upstream", at(remoteT, "TestWhatGoesOut", remotesT, "TestAnAddressIsImportedAndCalled", doctorT, "TestCapsulesAndExceptionsAreNamed"), ""},
 	{"FF21", "a session that was lost", at(remoteT, "TestALostSessionIsOpenedAgain"), ""},
 	{"FF68, FF73", "many callers over HTTP", at(remoteT, "TestManyAtOnce"), ""},
