@@ -111,6 +111,7 @@ var proofs = []proven{
 	{"A53", "discovery is not led astray, and another issuer needs a new yes", at(issuerT, "TestDiscoveryIsNotLedAstray", remotesT, "TestAnotherIssuerNeedsANewYes"), ""},
 	{"FF50", "tokens are renewed once, ahead of their end", at(signinT, "TestATokenIsRenewedOnceAheadOfItsEnd", signinT, "TestARenewalIsNobodysToCutOff", remotesT, "TestAGuardedServer"), ""},
 	{"FF51, FF52", "a refused renewal says what mends it, and is mended", at(signinT, "TestOnlyTheOwnerMendsARefusal", remotesT, "TestAGuardedServer"), ""},
+	{"FF51, FF78", "a server that wants a wider authorization is not asked again by itself: what it wants and the command are told, and one sign-in asks for all; a client is known by its document", at(remotesT, "TestAWiderAuthorizationIsTheOwners", credentialT, "TestWhatAServerWants", remoteT, "TestARefusedCredentialIsTold"), ""},
 	{"FF57, FF60", "metadata in each of their places, tokens from their issuer only", at(issuerT, "TestMetadataAreFoundInEachPlace"), ""},
 	{"A36", "a server that does not prove its name gets no byte", at(egressT, "TestBadTLSServersGetNothing"), "no key is pinned"},
 	{"A39", "an exception opens nothing else", at(egressT, "TestAnExceptionOpensNothingElse", remotesT, "TestAnAddressIsImportedAndCalled"), ""},

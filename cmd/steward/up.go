@@ -186,14 +186,14 @@ func assemble(ctx context.Context, o cli.UpOptions, log *slog.Logger) (*parts, e
 		return nil, err
 	}
 	p := &parts{store: s, gate: gate, log: log}
-	if err := p.build(ctx, o.Data); err != nil {
+	if err := p.build(ctx, o); err != nil {
 		_ = s.Close() // the failure before it is the one to tell
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *parts) build(ctx context.Context, folder string) error {
+func (p *parts) build(ctx context.Context, o cli.UpOptions) error {
 	if _, err := recovery.Run(ctx, p.store.Recover, p.log); err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (p *parts) build(ctx context.Context, folder string) error {
 	if p.owner, p.hand, err = p.store.EnsureOwner(ctx, ownerName, seeds); err != nil {
 		return err
 	}
-	p.desk = newDesk(p.store, p.gate, p.log)
+	p.desk = newDesk(p.store, p.gate, o.Document, p.log)
 	p.fleet = newUpstreams(p.gate, p.desk, p.relist, p.opened)
 	p.importer = importer.New(p.store, p.fleet, p.log)
 	if err := p.importer.Start(ctx); err != nil {
@@ -212,7 +212,7 @@ func (p *parts) build(ctx context.Context, folder string) error {
 	}
 	p.port = dispatch.New(p.store, p.fleet.executor, p.store.Node(), p.store.Epoch(), p.log)
 	p.watch()
-	if p.capsules, err = buswing.New(buswing.Parts{Store: p.store, Owner: p.owner, Folder: folder, Version: version, Log: p.log,
+	if p.capsules, err = buswing.New(buswing.Parts{Store: p.store, Owner: p.owner, Folder: o.Data, Version: version, Log: p.log,
 		Changed: func() { p.shelves.Changed(p.owner) }}); err != nil {
 		return err
 	}

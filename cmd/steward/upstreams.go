@@ -9,9 +9,11 @@ import (
 	"sync"
 
 	"github.com/stewardhost/steward/internal/adapters/clientconfig"
+	"github.com/stewardhost/steward/internal/adapters/issuer"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/fleet"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/remote"
+	"github.com/stewardhost/steward/internal/domain/pool/credential"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -115,10 +117,15 @@ func (f *upstreams) useRemote(adapter id.Adapter, owner id.Owner, e importer.Ent
 	}
 	lent := f.desk.Lend(owner, e.Name, e.URL, e.Exception)
 	spec.Authorize, spec.NeedsOwner = lent.Token, lent.NeedsOwner
-	spec.Refused = func(status int, sent secret.Secret, _ string) {
+	spec.Refused = func(status int, sent secret.Secret, challenge string) string {
 		if status == http.StatusUnauthorized {
 			lent.Refused(sent)
+			return ""
 		}
+		if asked, ok := issuer.Bearer(challenge); ok && asked["error"] == "insufficient_scope" {
+			return lent.TooNarrow(sent, credential.Scopes(asked["scope"]))
+		}
+		return ""
 	}
 	f.mu.Lock()
 	f.web[adapter] = way{spec.Target.Origin(), strings.Join(spec.Gate.ExceptionsFor(spec.Target), " "), lent}
@@ -175,7 +182,7 @@ func (f *upstreams) Connection(adapter id.Adapter) (view.Connection, bool) {
 	out := view.Connection{State: string(s.State), Reason: s.Reason, PID: s.PID, Restarts: s.Restarts, Origin: w.origin, Exempt: w.exempt}
 	if far {
 		at := w.lent.Standing()
-		if out.Issuer = at.Issuer; at.NeedsOwner {
+		if out.Issuer, out.Wants = at.Issuer, at.Wants; at.NeedsOwner {
 			out.State, out.Reason = string(mcpupstream.Failed), fault.From(w.lent.NeedsOwner()).Text
 		}
 	}

@@ -32,6 +32,8 @@ type Options struct {
 	Life       time.Duration // of access tokens; an hour if zero
 	NoRefresh  bool          // refresh tokens are refused
 	NoRegister bool          // clients cannot register themselves
+	Documents  string        // the client ID metadata document of a client, which is known by it
+	Needs      string        // a scope without which the tool cannot be called
 	Iss        string        // told in place of the issuer; "-" for none
 	Edit       func(document string, members map[string]any)
 }
@@ -45,8 +47,8 @@ type Server struct {
 	as, mcp   string            // their addresses
 	clients   map[string]string // secrets by client
 	codes     map[string]url.Values
-	access    map[string]time.Time // until
-	refresh   map[string]bool
+	access    map[string]grant
+	refresh   map[string]string // scopes
 	renewals  int
 	calls     int
 	seen      []string // paths at the issuer
@@ -54,10 +56,19 @@ type Server struct {
 	forms     []url.Values
 }
 
+// grant is what an access token is for.
+type grant struct {
+	until  time.Time
+	scopes string
+}
+
 // Start starts both.
 func Start(t testing.TB, opt Options) *Server {
 	t.Helper()
-	s := &Server{opt: opt, clients: map[string]string{"by-hand": "proof"}, codes: map[string]url.Values{}, access: map[string]time.Time{}, refresh: map[string]bool{}}
+	s := &Server{opt: opt, clients: map[string]string{"by-hand": "proof"}, codes: map[string]url.Values{}, access: map[string]grant{}, refresh: map[string]string{}}
+	if opt.Documents != "" {
+		s.clients[opt.Documents] = ""
+	}
 	// Each speaks of the other, so both have their addresses before either answers.
 	s.AS = httptest.NewUnstartedServer(http.HandlerFunc(s.issue))
 	s.MCP = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
@@ -150,6 +161,9 @@ func (s *Server) issue(w http.ResponseWriter, r *http.Request) {
 		if !s.opt.NoRegister {
 			doc["registration_endpoint"] = s.as + "/register"
 		}
+		if s.opt.Documents != "" {
+			doc["client_id_metadata_document_supported"] = true
+		}
 		s.write(w, 200, "issuer", doc)
 	case "/register":
 		client := rand.Text()
@@ -195,6 +209,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		s.write(w, 401, "error", map[string]any{"error": "invalid_client"})
 		return
 	}
+	scopes := ""
 	switch f.Get("grant_type") {
 	case "authorization_code":
 		asked, ok := s.codes[f.Get("code")]
@@ -204,12 +219,15 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 			s.write(w, 400, "error", map[string]any{"error": "invalid_grant"})
 			return
 		}
+		scopes = asked.Get("scope")
 	case "refresh_token":
 		s.renewals++
-		if !s.refresh[f.Get("refresh_token")] || s.opt.NoRefresh {
+		given, ok := s.refresh[f.Get("refresh_token")]
+		if !ok || s.opt.NoRefresh {
 			s.write(w, 400, "error", map[string]any{"error": "invalid_grant"})
 			return
 		}
+		scopes = given
 		delete(s.refresh, f.Get("refresh_token"))
 	}
 	life := s.opt.Life
@@ -217,7 +235,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		life = time.Hour
 	}
 	access, refresh := "at-"+rand.Text(), "rt-"+rand.Text()
-	s.access[access], s.refresh[refresh] = time.Now().Add(life), true
+	s.access[access], s.refresh[refresh] = grant{time.Now().Add(life), scopes}, scopes
 	s.write(w, 200, "token", map[string]any{"access_token": access, "token_type": "bearer", "refresh_token": refresh, "expires_in": life.Seconds()})
 }
 
@@ -241,7 +259,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	bearer := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	s.presented = append(s.presented, bearer)
-	if until, ok := s.access[bearer]; !ok || time.Now().After(until) {
+	given, ok := s.access[bearer]
+	if !ok || time.Now().After(given.until) {
 		challenge := "Bearer"
 		if s.opt.Challenge {
 			challenge = `Bearer error="invalid_token", resource_metadata="` + s.mcp + `/hidden", scope="tools"`
@@ -265,6 +284,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case "tools/list":
 		result(`{"resultType":"complete","tools":[{"name":"count","description":"counts","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}`)
 	case "tools/call":
+		if s.opt.Needs != "" && !slices.Contains(strings.Fields(given.scopes), s.opt.Needs) {
+			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+s.opt.Needs+`", resource_metadata="`+s.mcp+place+`"`)
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
 		s.calls++
 		result(fmt.Sprintf(`{"resultType":"complete","content":[{"type":"text","text":"%d"}]}`, s.calls))
 	default:

@@ -2,6 +2,7 @@ package remotes_test
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -162,5 +163,58 @@ func TestAnotherIssuerNeedsANewYes(t *testing.T) {
 	_, forms, _ := second.Seen()
 	if _, own, _ := first.Seen(); len(own) == 0 || strings.Contains(fmt.Sprint(forms), "rt-") {
 		t.Errorf("a token of the first went to the second: %v", forms)
+	}
+}
+
+// A server that wants a wider authorization for a call is not called again by itself:
+// the app, the owner's view and the doctor tell what it wants and the command, over a
+// restart too, and the owner's next sign-in asks for all of it together.
+func TestAWiderAuthorizationIsTheOwners(t *testing.T) {
+	const document = "https://steward.invalid/client.json"
+	s := guarded.Start(t, guarded.Options{NoRegister: true, Documents: document, Needs: "tools:write"})
+	h := hosttest.StartWith(t, hosttest.Options{Args: append(slices.Clone(hosttest.Wide), "--egress-exceptions", strings.Join(s.Exceptions(), " "), "--client-document", document)})
+	if link := signIn(t, h, "--url", s.URL(), "--scope", "own"); !slices.Equal(link.Scopes, []string{"tools", "offline_access", "own"}) {
+		t.Errorf("asked for %v", link.Scopes)
+	}
+	hosttest.WaitFor(t, "the import", func() error {
+		if out, bad, code := h.Run("", "import", s.URL(), "--name", "far"); code != 0 {
+			return fmt.Errorf("%s %s", out, bad)
+		}
+		return nil
+	})
+	h.Approve("far", map[string]string{"count": "read"})
+	app := h.AddApp("app")
+	tool := app.Grant("far", "count")["count"]
+	for range 2 {
+		got, err := app.Call(tool, map[string]any{})
+		if err != nil || got.Code() != "upstream_failed" || !strings.Contains(got.Text(), "steward resources authorize far") || !strings.Contains(got.Raw, `"reason":"insufficient_scope"`) {
+			t.Errorf("%v: %s", err, got.Raw)
+		}
+		var r adminwire.Review
+		if h.JSON(&r, "resources", "show", "far"); !slices.Equal(r.Resource.Upstream.Wants, []string{"tools:write"}) {
+			t.Errorf("the owner sees %+v", r.Resource.Upstream)
+		}
+		if said, _, code := h.Run("", "doctor"); code != 1 || !strings.Contains(said, "wants tools:write") || !strings.Contains(said, "steward resources authorize far") {
+			t.Errorf("the doctor says %d: %s", code, said)
+		}
+		h.Restart()
+	}
+	if link := signIn(t, h); !slices.Equal(link.Scopes, []string{"tools", "offline_access", "own", "tools:write"}) {
+		t.Errorf("asked for %v", link.Scopes)
+	}
+	h.Do("resources", "authorize", "far", "--wait")
+	done(t, h)
+	got, err := app.Call(tool, map[string]any{})
+	if calls, _ := s.Counts(); err != nil || got.IsError() || calls != 1 {
+		t.Errorf("%v, %d calls: %s", err, calls, got.Raw)
+	}
+	var r adminwire.Review
+	if h.JSON(&r, "resources", "show", "far"); len(r.Resource.Upstream.Wants) != 0 {
+		t.Errorf("afterwards the owner sees %+v", r.Resource.Upstream)
+	}
+	for _, f := range func() []url.Values { _, forms, _ := s.Seen(); return forms }() {
+		if f.Get("client_id") != document {
+			t.Errorf("known as %v", f)
+		}
 	}
 }

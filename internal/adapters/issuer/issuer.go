@@ -141,6 +141,9 @@ func (c *Client) Register(ctx context.Context, s credential.Server, redirect str
 	if s.Documents && c.opt.Document != "" {
 		return credential.Registration{Client: c.opt.Document, Method: "none"}, nil
 	}
+	if s.Register == "" && s.Documents {
+		return credential.Registration{}, failed("%s knows clients by documents of theirs; set client_document, or ask it for a client id and give that", s.Issuer)
+	}
 	if s.Register == "" {
 		return credential.Registration{}, failed("%s registers no clients by itself; ask it for a client id, and give that", s.Issuer)
 	}

@@ -72,7 +72,7 @@ func TestMetadataAreFoundInEachPlace(t *testing.T) {
 // signIn goes the way of an owner's browser.
 func signIn(t *testing.T, c *issuer.Client, s credential.Server, known *credential.Registration) credential.Credential {
 	t.Helper()
-	back, err := browser.Open(t.Context())
+	back, err := browser.Open(t.Context(), "state")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,14 +269,16 @@ func FuzzBearer(f *testing.F) {
 }
 
 func TestTheBrowserIsTakenAtItsOwnAddressOnly(t *testing.T) {
-	l, err := browser.Open(t.Context())
+	l, err := browser.Open(t.Context(), "y")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	for _, change := range []func(*http.Request){
 		func(r *http.Request) { r.Host = "evil.example" },
-		func(r *http.Request) { r.URL.Path = "/callback" },
+		func(r *http.Request) { r.URL.Path = "/callback/" },
+		func(r *http.Request) { r.URL.RawQuery = "code=x&state=z" },
+		func(r *http.Request) { r.URL.RawQuery = "code=x" },
 		func(r *http.Request) { r.Method = http.MethodPost },
 	} {
 		r, err := http.NewRequest(http.MethodGet, l.Redirect()+"?code=x&state=y", nil)

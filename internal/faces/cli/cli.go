@@ -58,6 +58,7 @@ type UpOptions struct {
 	Ceiling budget.Ceiling
 	// What may be reached beside public addresses, each an origin and a network.
 	Exceptions []string
+	Document   string      // URL of the client ID metadata document that names this steward; empty for none
 	Ready      func(Doors) // must be called once, from any goroutine
 }
 

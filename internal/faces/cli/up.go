@@ -67,7 +67,7 @@ func (d verbs) runUp(ctx context.Context, o UpOptions, given map[string]string) 
 		return err
 	}
 	o.Listen, o.Metrics = values.Text(settings.Listen), values.Text(settings.Metrics)
-	o.Exceptions = strings.Fields(values.Text(settings.Exceptions))
+	o.Exceptions, o.Document = strings.Fields(values.Text(settings.Exceptions)), values.Text(settings.Document)
 	o.Quiet, o.Debug, o.JSON = values.Bool(settings.Quiet), values.Bool(settings.Debug), values.Bool(settings.LogJSON)
 	o.Ceiling.PerMinute, o.Ceiling.AtOnce = values.Int(settings.PerMinute), values.Int(settings.AtOnce)
 	o.Data = home

@@ -13,6 +13,8 @@ var (
 	RemoteLate        = Row{"remote_late_answers", 32, Count, fault.Unavailable, "ours: connections kept for answers that nobody waits for", "adapters/mcpupstream/remote"}
 	EntryHeaderBytes  = Row{"entry_header_bytes", 8 << 10, Bytes, fault.TooLarge, "ours: half of what servers take as headers", "service/importer"}
 	CredentialBytes   = Row{"credential_bytes", 64 << 10, Bytes, fault.TooLarge, "ours: tokens of others, with room", "domain/pool/credential"}
+	WantedScopes      = Row{"wanted_scopes", 64, Count, fault.UpstreamFailed, "ours: more than any server was seen to name", "domain/pool/credential"}
+	ScopeBytes        = Row{"scope_bytes", 256, Bytes, fault.UpstreamFailed, "ours: longer than any scope that was seen", "domain/pool/credential"}
 	IssuerBytes       = Row{"issuer_document_bytes", 64 << 10, Bytes, fault.UpstreamFailed, "ours: larger than any metadata seen", "adapters/issuer"}
 	IssuerAnswer      = Row{"issuer_answer_ms", 15_000, Milliseconds, fault.UpstreamFailed, "ours: one document or token, with its connection", "adapters/issuer"}
 	Renewal           = Row{"renewal_ms", 20_000, Milliseconds, fault.Unavailable, "field faults, FF50: on its own time, whoever asked for it", "service/signin"}
@@ -22,5 +24,5 @@ var (
 )
 
 var remoteRows = []Row{
-	EgressURLBytes, EgressHeaderBytes, EgressAddresses, EgressResolve, EgressConnect, RemoteIdle, RemoteLate, EntryHeaderBytes, CredentialBytes, IssuerBytes, IssuerAnswer, Renewal, SignIn, SignIns, SessionName,
+	EgressURLBytes, EgressHeaderBytes, EgressAddresses, EgressResolve, EgressConnect, RemoteIdle, RemoteLate, EntryHeaderBytes, CredentialBytes, WantedScopes, ScopeBytes, IssuerBytes, IssuerAnswer, Renewal, SignIn, SignIns, SessionName,
 }

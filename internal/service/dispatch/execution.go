@@ -170,6 +170,8 @@ func publicText(ev invocation.Event, v invocation.Verdict) string {
 		return "the tool answered with an error; the result has its words"
 	case ev.Kind == invocation.Unanswerable:
 		return "the upstream answered in a way that this host cannot take up"
+	case ev.Kind == invocation.TooNarrow:
+		return "the upstream was called and refused: " + ev.Detail
 	case v.Code == fault.UpstreamFailed:
 		return "the upstream was called and refused"
 	case v.Code == fault.Unavailable:

@@ -77,6 +77,7 @@ func (d *Desk) Forget(owner id.Owner, name string) {
 type Standing struct {
 	Issuer     string // empty where there is none
 	NeedsOwner bool
+	Wants      []string // scopes without which the server refuses some calls
 }
 
 // Standing tells of the credential of an entry at an address, as it was when it was
@@ -88,7 +89,7 @@ func (l Lending) Standing() Standing {
 	if a.shown.URL != l.url {
 		return Standing{}
 	}
-	return Standing{a.shown.Server.Issuer, a.shown.Refused}
+	return Standing{a.shown.Server.Issuer, a.shown.Refused, a.shown.Wanted}
 }
 
 // Lending gives an entry's credential to who speaks to its server.
@@ -244,4 +245,26 @@ func (l Lending) Refused(sent secret.Secret) {
 		a.now.Token.At = now
 	}
 	a.loaded = a.store(ctx)
+}
+
+// TooNarrow takes a server's word that a call needs scopes that the credential does not
+// have, which the owner's next sign-in asks for beside the others; nothing is asked
+// again by itself. It gives what whoever called is told, nothing where no credential of
+// ours was sent.
+func (l Lending) TooNarrow(sent secret.Secret, scopes []string) (why string) {
+	ctx, cancel := context.WithTimeout(l.desk.life, storing)
+	defer cancel()
+	a := l.account()
+	if sent.IsZero() || a.hold(ctx) != nil {
+		return ""
+	}
+	defer a.release()
+	if !a.has || a.now.URL != l.url {
+		return ""
+	}
+	if next, isNew := a.now.Wider(scopes); isNew && sent.Reveal() == a.now.Token.Access.Reveal() {
+		a.now = next
+		a.loaded = a.store(ctx)
+	}
+	return "the server wants more for this call than steward is let in for; the owner runs: " + l.desk.Fix(l.name)
 }

@@ -42,6 +42,7 @@ func (a *Account) renew(r *renewal, was credential.Credential, exception string)
 	}
 	a.renewal = nil
 	if err == nil || next.Refused {
+		next.Wanted = a.now.Wanted // which may have grown meanwhile
 		a.now = next
 		kept, cancel := context.WithTimeout(context.WithoutCancel(a.desk.life), storing)
 		a.loaded = a.store(kept)

@@ -58,9 +58,9 @@ type Store interface {
 // Ports are what a Desk needs; all are required.
 type Ports struct {
 	Store   Store
-	Issuers func(exception string) (Issuers, error) // that may reach what an entry may
-	Listen  func(ctx context.Context) (Browser, error)
-	Fix     func(name string) string // the command by which an owner signs in
+	Issuers func(exception string) (Issuers, error)                  // that may reach what an entry may
+	Listen  func(ctx context.Context, state string) (Browser, error) // for the answer to a state
+	Fix     func(name string) string                                 // the command by which an owner signs in
 	Log     *slog.Logger
 }
 
@@ -174,12 +174,16 @@ func (d *Desk) Begin(ctx context.Context, a Ask) (Link, error) {
 	if err != nil {
 		return Link{}, err
 	}
-	server.Scopes = credential.Union(server.Scopes, a.Scopes)
 	before, found, err := d.Store.Credential(ctx, a.Owner, a.Name)
 	if err != nil {
 		return Link{}, err
 	}
-	browser, err := d.Listen(ctx)
+	if found && before.URL == a.URL {
+		server.Scopes = before.Asked(server)
+	}
+	server.Scopes = credential.Union(server.Scopes, a.Scopes)
+	state, verifier := rand.Text(), rand.Text()+rand.Text()
+	browser, err := d.Listen(ctx, state)
 	if err != nil {
 		return Link{}, err
 	}
@@ -190,7 +194,6 @@ func (d *Desk) Begin(ctx context.Context, a Ask) (Link, error) {
 		browser.Close()
 		return Link{}, err
 	}
-	state, verifier := rand.Text(), rand.Text()+rand.Text()
 	sum := sha256.Sum256([]byte(verifier))
 	link := Link{Issuer: server.Issuer, Scopes: server.Scopes, Until: d.now().Add(bound.SignIn.Duration())}
 	link.URL, err = issuers.Request(server, client, browser.Redirect(), state, base64.RawURLEncoding.EncodeToString(sum[:]))

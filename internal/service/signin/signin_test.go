@@ -108,7 +108,7 @@ func (w *world) ReplaceCredential(_ context.Context, _ id.Owner, name string, wa
 func newWorld(t *testing.T) (*world, *signin.Desk) {
 	w := &world{server: credential.Server{Issuer: "https://as.example", TellsSelf: true}, life: time.Hour, kept: map[string]credential.Credential{}, answer: make(chan credential.Callback, 1)}
 	d := signin.New(signin.Ports{
-		Store: w, Issuers: func(string) (signin.Issuers, error) { return w, nil }, Listen: func(context.Context) (signin.Browser, error) { return w, nil },
+		Store: w, Issuers: func(string) (signin.Issuers, error) { return w, nil }, Listen: func(context.Context, string) (signin.Browser, error) { return w, nil },
 		Fix: func(name string) string { return "authorize " + name }, Log: slog.New(slog.DiscardHandler),
 	})
 	t.Cleanup(d.Close)

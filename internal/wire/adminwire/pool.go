@@ -107,9 +107,10 @@ type Upstream struct {
 	Restarts   int    `json:"restarts,omitzero"`
 
 	// Of a remote server; Exception is not conforming (threats, A39).
-	Origin    string `json:"origin,omitzero"`
-	Issuer    string `json:"issuer,omitzero"`    // of the credential that steward has there
-	Exception string `json:"exception,omitzero"` // an origin and a network, joined by =
+	Origin    string   `json:"origin,omitzero"`
+	Issuer    string   `json:"issuer,omitzero"`    // of the credential that steward has there
+	Wants     []string `json:"wants,omitzero"`     // scopes without which it refuses some calls
+	Exception string   `json:"exception,omitzero"` // an origin and a network, joined by =
 }
 
 // Review is a resource with everything that an approval says yes to. Shown pins

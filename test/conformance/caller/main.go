@@ -131,7 +131,7 @@ func (c *caller) lend(context.Context) (secret.Secret, error) {
 	return c.token.Access, nil
 }
 
-func (c *caller) refused(status int, _ secret.Secret, challenge string) {
+func (c *caller) refused(status int, _ secret.Secret, challenge string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, _ := issuer.Bearer(challenge)
@@ -141,6 +141,7 @@ func (c *caller) refused(status int, _ secret.Secret, challenge string) {
 	if status == http.StatusUnauthorized || found["error"] == "insufficient_scope" {
 		c.challenge = found
 	}
+	return ""
 }
 
 // wanted reports whether a credential was asked for since it was last asked.
@@ -186,7 +187,8 @@ func (c *caller) authorize(ctx context.Context) error {
 	c.scopes = credential.Union(c.scopes, asked)
 	server.Scopes = credential.Union(server.Scopes, c.scopes)
 	c.scopes = server.Scopes
-	back, err := browser.Open(ctx)
+	state, verifier := rand.Text(), rand.Text()+rand.Text()
+	back, err := browser.Open(ctx, state)
 	if err != nil {
 		return err
 	}
@@ -198,7 +200,6 @@ func (c *caller) authorize(ctx context.Context) error {
 			return err
 		}
 	}
-	state, verifier := rand.Text(), rand.Text()+rand.Text()
 	sum := sha256.Sum256([]byte(verifier))
 	link, err := issuers.Request(server, client, back.Redirect(), state, base64.RawURLEncoding.EncodeToString(sum[:]))
 	if err != nil {

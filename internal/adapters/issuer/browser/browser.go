@@ -1,14 +1,15 @@
 // Package browser waits for an owner's browser to come back from an authorization
 // server, on a listener of its own on loopback (RFC 8252, section 7.3).
 //
-// It takes one answer, on one path that nobody can guess, from a request that names
-// this very address; whatever else comes is not found. Nothing of the answer is
-// shown again. A Listener belongs to whoever opened it and must be closed.
+// It takes one answer: the one to the question with the state that nobody can guess,
+// from a request that names this very address; whatever else comes is not found.
+// Nothing of the answer is shown again. The path is always Path, so that a client that
+// was registered by hand or by a document can name it; the port is any (RFC 8252). A Listener belongs to whoever opened it and must be closed.
 package browser
 
 import (
 	"context"
-	"crypto/rand"
+	"crypto/subtle"
 	"io"
 	"log/slog"
 	"net"
@@ -30,15 +31,20 @@ type Listener struct {
 
 const slow = 10 * time.Second
 
-// Open listens on a free port of loopback.
-func Open(ctx context.Context) (*Listener, error) {
-	at, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+// Path is where the browser comes back to, at any port of Host.
+const (
+	Host = "127.0.0.1"
+	Path = "/callback"
+)
+
+// Open listens on a free port of loopback for the answer to a state.
+func Open(ctx context.Context, state string) (*Listener, error) {
+	at, err := new(net.ListenConfig).Listen(ctx, "tcp", Host+":0")
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "nothing can listen for the browser").Because(err)
 	}
-	path := "/callback/" + rand.Text()
-	l := &Listener{redirect: "http://" + at.Addr().String() + path, answer: make(chan credential.Callback, 1)}
-	l.server = &http.Server{Handler: l.handler(at.Addr().String(), path), ReadTimeout: slow, WriteTimeout: slow, MaxHeaderBytes: 16 << 10,
+	l := &Listener{redirect: "http://" + at.Addr().String() + Path, answer: make(chan credential.Callback, 1)}
+	l.server = &http.Server{Handler: l.handler(at.Addr().String(), state), ReadTimeout: slow, WriteTimeout: slow, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	l.ended.Go(func() { _ = l.server.Serve(at) }) // ends with Close
 	return l, nil
@@ -62,17 +68,18 @@ func (l *Listener) Close() {
 
 const page = `<!doctype html><meta charset="utf-8"><title>steward</title><p>steward has its answer. You can close this page.</p>`
 
-func (l *Listener) handler(host, path string) http.Handler {
+func (l *Listener) handler(host, state string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-		if r.Method != http.MethodGet || r.URL.Path != path || r.Host != host {
+		q := r.URL.Query()
+		its := subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(state)) == 1
+		if r.Method != http.MethodGet || r.URL.Path != Path || r.Host != host || !its {
 			http.NotFound(w, r)
 			return
 		}
-		q := r.URL.Query()
 		select {
 		case l.answer <- credential.Callback{State: q.Get("state"), Code: q.Get("code"), Issuer: q.Get("iss"), Error: q.Get("error")}:
 		default: // it has come before

@@ -43,7 +43,8 @@ type outcome struct {
 	header  http.Header
 	unsent  bool // not one byte went out
 	refusal error
-	ours    bool // the refusal of a revision lists the stateless one
+	narrow  string // why a wider credential is wanted, where it is
+	ours    bool   // the refusal of a revision lists the stateless one
 }
 
 func lost(kind invocation.EventKind, detail string) outcome {
@@ -60,12 +61,17 @@ func (s *Session) do(ctx context.Context, x exchange) outcome {
 	if err := failpoint.Hit(failpoint.Sent); err != nil && x.kind == answer.Call {
 		return lost(invocation.Broken, err.Error())
 	}
-	o = s.read(resp, x)
+	narrow := o.narrow
+	if o = s.read(resp, x); narrow != "" && o.Event.Kind == invocation.Rejected {
+		o = lost(invocation.TooNarrow, narrow)
+		o.narrow = narrow
+	}
 	o.status, o.header = resp.Status, resp.Header
 	return o
 }
 
-// post sends one message. Without a response, the outcome says why.
+// post sends one message. Without a response, the outcome says why; with one, whether
+// a wider credential is wanted.
 func (s *Session) post(ctx context.Context, method, about string, body []byte, began func()) (*egress.Response, outcome) {
 	header := s.header(method, about)
 	header.Set("Content-Type", typeJSON)
@@ -82,10 +88,11 @@ func (s *Session) send(ctx context.Context, r egress.Request) (*egress.Response,
 	resp, went, err := s.spec.Gate.Send(ctx, r)
 	switch {
 	case err == nil:
+		var o outcome
 		if refused := resp.Status == http.StatusUnauthorized || resp.Status == http.StatusForbidden; refused && s.spec.Refused != nil {
-			s.spec.Refused(resp.Status, sent, resp.Header.Get("WWW-Authenticate"))
+			o.narrow = s.spec.Refused(resp.Status, sent, strings.Join(resp.Header.Values("WWW-Authenticate"), ", "))
 		}
-		return resp, outcome{}
+		return resp, o
 	case !went:
 		return nil, unsent(err)
 	case errors.Is(err, egress.ErrCoded):

@@ -7,6 +7,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/envelope"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/question"
+	"github.com/stewardhost/steward/internal/domain/pool/credential"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -47,12 +48,17 @@ func (s *Session) Handshake(ctx context.Context, ownVersion string) (err error) 
 // refusedEntry is the fault of an answer that would be the same in any era.
 func (s *Session) refusedEntry(o outcome) error {
 	switch o.status {
+	case http.StatusForbidden:
+		if o.narrow != "" {
+			return fault.New(fault.Unavailable, o.narrow).With("reason", credential.NeedsOwner)
+		}
+		return o.Fault("the server")
 	case http.StatusUnauthorized:
 		if s.spec.NeedsOwner != nil {
 			return s.spec.NeedsOwner()
 		}
 		return fault.New(fault.UpstreamFailed, "the server wants to be authorized")
-	case http.StatusForbidden, http.StatusTooManyRequests:
+	case http.StatusTooManyRequests:
 		return o.Fault("the server")
 	}
 	return nil

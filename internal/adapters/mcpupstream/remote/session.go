@@ -45,8 +45,9 @@ type Spec struct {
 	// ours. May be nil.
 	NeedsOwner func() error
 	// Refused is told that the server did not take a request's credential (401), or
-	// wants a wider one (403), and the challenge that came with that. May be nil.
-	Refused func(status int, sent secret.Secret, challenge string)
+	// refuses what it asks (403), and the challenge that came with that. It gives why,
+	// in our words, where the server wants a wider credential. May be nil.
+	Refused func(status int, sent secret.Secret, challenge string) (tooNarrow string)
 }
 
 // Session is one conversation; use New.

@@ -348,15 +348,19 @@ func TestClosing(t *testing.T) {
 
 // A refused credential is told of, with the challenge.
 func TestARefusedCredentialIsTold(t *testing.T) {
-	s := start(t, &server{modern: true, call: statusWith(401, `WWW-Authenticate: Bearer error="invalid_token"`+"\r\n")})
+	answers := make(chan func(net.Conn, got), 2)
+	answers <- statusWith(401, `WWW-Authenticate: Bearer error="invalid_token"`+"\r\n")
+	answers <- statusWith(403, "WWW-Authenticate: Basic\r\nWWW-Authenticate: Bearer error=\"insufficient_scope\"\r\n")
+	s := start(t, &server{modern: true, call: func(conn net.Conn, g got) { (<-answers)(conn, g) }})
 	sp := spec(t, s.url())
 	var mu sync.Mutex
 	var told []string
 	sp.Authorize = func(context.Context) (secret.Secret, error) { return secret.Of("old"), nil }
-	sp.Refused = func(status int, sent secret.Secret, challenge string) {
+	sp.Refused = func(status int, sent secret.Secret, challenge string) string {
 		mu.Lock()
 		defer mu.Unlock()
 		told = append(told, fmt.Sprint(status, " ", sent.Reveal(), " ", challenge))
+		return map[int]string{403: "narrow"}[status]
 	}
 	c := client(t, sp)
 	if err := c.Open(t.Context()); err != nil {
@@ -365,9 +369,12 @@ func TestARefusedCredentialIsTold(t *testing.T) {
 	if e := c.Call(t.Context(), "tool", nil, nil); e.Kind != invocation.Rejected {
 		t.Errorf("%+v", e)
 	}
+	if e := c.Call(t.Context(), "tool", nil, nil); e.Kind != invocation.TooNarrow || e.Detail != "narrow" {
+		t.Errorf("%+v", e)
+	}
 	mu.Lock()
 	defer mu.Unlock()
-	if diff := cmp.Diff([]string{`401 old Bearer error="invalid_token"`}, told); diff != "" {
+	if diff := cmp.Diff([]string{`401 old Bearer error="invalid_token"`, `403 old Basic, Bearer error="insufficient_scope"`}, told); diff != "" {
 		t.Error(diff)
 	}
 }

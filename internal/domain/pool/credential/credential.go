@@ -58,7 +58,42 @@ type Credential struct {
 	Server       Server
 	Registration Registration
 	Token        Token
-	Refused      bool // by the issuer or the server: only the owner can mend it
+	Refused      bool     // by the issuer or the server: only the owner can mend it
+	Wanted       []string // scopes that the server wants for some calls beside what it was asked with
+}
+
+// Scopes reads what a server's challenge wants, as far as it has the form of scopes
+// (RFC 6749, section 3.3) and is within bound.WantedScopes: they are shown to the
+// owner.
+func Scopes(line string) (out []string) {
+	for _, s := range strings.Fields(line) {
+		plain := !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
+		if plain && bound.ScopeBytes.Check(len(s)) == nil && bound.WantedScopes.Check(len(out)+1) == nil && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Wider is a credential whose server wants scopes for something; false where that is
+// known already.
+func (c Credential) Wider(scopes []string) (Credential, bool) {
+	all := Union(c.Wanted, scopes)
+	if len(all) == len(c.Wanted) || bound.WantedScopes.Check(len(all)) != nil {
+		return c, false
+	}
+	c.Wanted = all
+	return c, true
+}
+
+// Asked is what to ask for in the owner's next sign-in at a server: what it names, what
+// the owner allowed there before, and what it wanted meanwhile (MCP, authorization:
+// step-up).
+func (c Credential) Asked(now Server) []string {
+	if !c.Server.Stands(now) {
+		return now.Scopes
+	}
+	return Union(Union(now.Scopes, c.Server.Scopes), c.Wanted)
 }
 
 // Is reports whether two are one credential: of an address, with the same tokens.
@@ -150,13 +185,14 @@ type sealedJSON struct {
 	At       time.Time `json:"at"`
 	Until    time.Time `json:"until"`
 	Refused  bool      `json:"refused"`
+	Wanted   []string  `json:"wanted,omitzero"`
 }
 
 // Encode writes a credential with its secrets. What it gives must be sealed before
 // it is kept.
 func (c Credential) Encode() ([]byte, error) {
 	return strictjson.Encode(sealedJSON{c.URL, c.Server, c.Registration.Client, c.Registration.Secret.Reveal(), c.Registration.Method, c.Registration.Redirect,
-		c.Token.Access.Reveal(), c.Token.Refresh.Reveal(), c.Token.At, c.Token.Until, c.Refused})
+		c.Token.Access.Reveal(), c.Token.Refresh.Reveal(), c.Token.At, c.Token.Until, c.Refused, c.Wanted})
 }
 
 // Decode reads what Encode wrote.
@@ -165,7 +201,7 @@ func Decode(raw []byte) (Credential, error) {
 	if err := strictjson.Decode(raw, strictjson.Limits{Bytes: bound.CredentialBytes}, &s); err != nil {
 		return Credential{}, err
 	}
-	return Credential{URL: s.URL, Server: s.Server, Refused: s.Refused,
+	return Credential{URL: s.URL, Server: s.Server, Refused: s.Refused, Wanted: s.Wanted,
 		Registration: Registration{s.Client, secret.Of(s.Secret), s.Method, s.Redirect},
 		Token:        Token{secret.Of(s.Access), secret.Of(s.Refresh), s.At, s.Until}}, nil
 }

@@ -2,10 +2,14 @@ package credential_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/stewardhost/steward/internal/domain/pool/credential"
+	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/secret"
 )
@@ -74,7 +78,7 @@ func TestMetadataAreAboutTheAddress(t *testing.T) {
 
 func TestACredentialIsKeptWhole(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	c := credential.Credential{URL: "u", Server: credential.Server{Issuer: "i", Scopes: []string{"a"}, Methods: []string{"none"}}, Refused: true,
+	c := credential.Credential{URL: "u", Server: credential.Server{Issuer: "i", Scopes: []string{"a"}, Methods: []string{"none"}}, Refused: true, Wanted: []string{"b"},
 		Registration: credential.Registration{Client: "c", Secret: secret.Of("s1"), Method: "none", Redirect: "r"},
 		Token:        credential.Token{Access: secret.Of("s2"), Refresh: secret.Of("s3"), At: at, Until: at.Add(time.Hour)}}
 	raw, err := c.Encode()
@@ -88,5 +92,32 @@ func TestACredentialIsKeptWhole(t *testing.T) {
 	}
 	if shown := fmt.Sprintf("%+v %v", got, got); shown != fmt.Sprintf("%+v %v", c, c) || len(shown) == 0 {
 		t.Error(shown)
+	}
+}
+
+// What a server wants is bounded, has the form of scopes, and is asked for with the rest
+// at the party that the owner allowed, and at no other.
+func TestWhatAServerWants(t *testing.T) {
+	long, many := strings.Repeat("x", bound.ScopeBytes.Int()+1), strings.Fields(strings.Repeat("y ", 2))
+	for n := range bound.WantedScopes.Int() + 1 {
+		many = append(many, fmt.Sprint("s", n))
+	}
+	for line, want := range map[string][]string{
+		"": nil, " a:read  b ": {"a:read", "b"}, "a a": {"a"}, "a\x1b[31m \"q\" b\\ é c": {"c"}, long + " d": {"d"}, strings.Join(many, " "): many[1 : bound.WantedScopes.Int()+1],
+	} {
+		if diff := cmp.Diff(want, credential.Scopes(line)); diff != "" {
+			t.Errorf("%.40q: %s", line, diff)
+		}
+	}
+	c := credential.Credential{Server: credential.Server{Issuer: "i", Scopes: []string{"a"}}}
+	c, isNew := c.Wider([]string{"w"})
+	if _, again := c.Wider([]string{"w"}); !isNew || again {
+		t.Error("told twice, or never")
+	}
+	if diff := cmp.Diff([]string{"n", "a", "w"}, c.Asked(credential.Server{Issuer: "i", Scopes: []string{"n"}})); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"n"}, c.Asked(credential.Server{Issuer: "other", Scopes: []string{"n"}})); diff != "" {
+		t.Error(diff)
 	}
 }

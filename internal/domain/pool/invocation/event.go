@@ -14,6 +14,7 @@ const (
 	Answered      EventKind = "answered"       // a clean result
 	ToolError     EventKind = "tool_error"     // a result that says isError
 	Rejected      EventKind = "rejected"       // a JSON-RPC error or an HTTP 4xx
+	TooNarrow     EventKind = "too_narrow"     // an HTTP 403 that wants a wider authorization; its Detail may be told to the caller
 	Unanswerable  EventKind = "unanswerable"   // input_required, an unknown resultType, a task
 	TooLarge      EventKind = "too_large"      // the result is over a bound
 	InvalidAnswer EventKind = "invalid_answer" // not JSON, not a result, or against the output schema
@@ -44,6 +45,7 @@ var verdicts = map[EventKind]Verdict{
 	Answered:      {Succeeded, "", effect.Reported, ""},
 	ToolError:     {Failed, fault.UpstreamFailed, effect.Reported, "tool_error"},
 	Rejected:      {Failed, fault.UpstreamFailed, effect.Reported, "rejected"},
+	TooNarrow:     {Failed, fault.UpstreamFailed, effect.Reported, "insufficient_scope"},
 	Unanswerable:  {Failed, fault.UpstreamFailed, effect.Uncertain, "unsupported_answer"},
 	TooLarge:      {Indeterminate, fault.Indeterminate, effect.Uncertain, "result_too_large"},
 	InvalidAnswer: {Indeterminate, fault.Indeterminate, effect.Uncertain, "invalid_answer"},

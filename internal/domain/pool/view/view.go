@@ -73,10 +73,11 @@ type Adapter struct {
 type Connection struct {
 	State    string // idle, starting, ready or failed
 	Reason   string
-	PID      int    // zero unless ready, and of a remote server
-	Origin   string // of a remote server: scheme, host and port; else empty
-	Issuer   string // of steward's own credential there, else empty
-	Exempt   string // the exception to the egress policy that lets it out, else empty
+	PID      int      // zero unless ready, and of a remote server
+	Origin   string   // of a remote server: scheme, host and port; else empty
+	Issuer   string   // of steward's own credential there, else empty
+	Wants    []string // scopes without which the server refuses some calls
+	Exempt   string   // the exception to the egress policy that lets it out, else empty
 	Restarts int
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -176,6 +177,8 @@ func (e *examination) upstreams(all []adminwire.Resource) {
 		case u == nil:
 		case u.Connection == "failed":
 			e.add(Finding{"upstreams", Bad, fmt.Sprintf("%s does not run: %s", r.Label, u.Trouble), "steward import --refresh " + paper.Word(r.Label)})
+		case len(u.Wants) > 0:
+			e.add(Finding{"upstreams", Bad, fmt.Sprintf("%s refuses some calls, for which it wants %s", r.Label, strings.Join(u.Wants, " ")), "steward resources authorize " + paper.Word(u.Name)})
 		default:
 			well++
 		}

@@ -79,6 +79,7 @@ const (
 	AtOnce    = "resource_at_once"
 
 	Exceptions = "egress_exceptions"
+	Document   = "client_document"
 )
 
 // Rows is the table of settings.
@@ -92,6 +93,7 @@ func Rows() []Row {
 		{PerMinute, fmt.Sprint(bound.ResourcePerMinute.Max), "how many calls a minute a connection takes from all apps together", "", Number, checkCeiling},
 		{AtOnce, fmt.Sprint(bound.ResourceAtOnce.Max), "how many calls at once a connection takes, of which one is kept for you", "", Number, checkCeiling},
 		{Exceptions, "", "what may be reached beside public addresses, each as ORIGIN=NETWORK, with blanks between them; not conforming, and shown everywhere", "", Text, checkExceptions},
+		{Document, "", "the https URL of a client ID metadata document of yours that names this steward, for servers that know clients by those", "", Text, checkDocument},
 	}
 }
 
@@ -108,6 +110,18 @@ func checkExceptions(value string) error {
 		if _, err := egress.ParseException(e); err != nil {
 			return trouble.UsageOf("steward up --help", "%s", fault.From(err).Text)
 		}
+	}
+	return nil
+}
+
+// checkDocument holds a URL to what a client ID metadata document may have.
+func checkDocument(value string) error {
+	if value == "" {
+		return nil
+	}
+	t, err := egress.Parse(value)
+	if err != nil || !strings.HasPrefix(value, "https://") || strings.Trim(t.Path(), "/") == "" || strings.ContainsAny(value, "?#") {
+		return trouble.UsageOf("steward up --help", "a client document is an https URL with a path, and without ? and #")
 	}
 	return nil
 }
@@ -233,6 +247,7 @@ type document struct {
 	AtOnce    *int64 `toml:"resource_at_once"`
 
 	Exceptions *string `toml:"egress_exceptions"`
+	Document   *string `toml:"client_document"`
 }
 
 func parse(path string, raw []byte) (map[string]filed, error) {
@@ -254,7 +269,7 @@ func parse(path string, raw []byte) (map[string]filed, error) {
 	}
 	out := map[string]filed{}
 	put := func(key, text string) { out[key] = filed{text, lineOf(string(raw), key)} }
-	for key, text := range map[string]*string{Listen: doc.Listen, Metrics: doc.Metrics, Exceptions: doc.Exceptions} {
+	for key, text := range map[string]*string{Listen: doc.Listen, Metrics: doc.Metrics, Exceptions: doc.Exceptions, Document: doc.Document} {
 		if text != nil {
 			put(key, *text)
 		}

@@ -25,7 +25,7 @@ func folder(t *testing.T, text string) string {
 func nothing(string) (string, bool) { return "", false }
 
 func TestFlagsAreStrongerThanTheEnvironmentAndThatThanTheFile(t *testing.T) {
-	home := folder(t, "# mine\nlisten = \"127.0.0.1:1\"\nquiet = true\nmetrics = 'socket'\nresource_at_once = 9\negress_exceptions = 'http://127.0.0.1:3000=127.0.0.1/32'\n")
+	home := folder(t, "# mine\nlisten = \"127.0.0.1:1\"\nquiet = true\nmetrics = 'socket'\nresource_at_once = 9\negress_exceptions = 'http://127.0.0.1:3000=127.0.0.1/32'\nclient_document = 'https://a.example/client.json'\n")
 	env := func(name string) (string, bool) {
 		v, ok := map[string]string{"STEWARD_LISTEN": "127.0.0.1:2", "STEWARD_METRICS": "127.0.0.1:3"}[name]
 		return v, ok
@@ -36,6 +36,7 @@ func TestFlagsAreStrongerThanTheEnvironmentAndThatThanTheFile(t *testing.T) {
 		{"quiet", "true", filepath.Join(home, File) + ", line 3"}, {"debug", "false", "default"}, {"log_json", "true", "flag --log-json"},
 		{"resource_per_minute", "60", "default"}, {"resource_at_once", "9", filepath.Join(home, File) + ", line 5"},
 		{"egress_exceptions", "http://127.0.0.1:3000=127.0.0.1/32", filepath.Join(home, File) + ", line 6"},
+		{"client_document", "https://a.example/client.json", filepath.Join(home, File) + ", line 7"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
@@ -59,6 +60,8 @@ func TestWhatIsWrongIsRefusedAndMended(t *testing.T) {
 		"metrics for all":   {"metrics = '10.0.0.1:9'\n", 0o600},
 		"no ceiling":        {"resource_at_once = 0\n", 0o600},
 		"all let out":       {"egress_exceptions = 'http://127.0.0.1=0.0.0.0/0'\n", 0o600},
+		"no document":       {"client_document = 'http://a.example/client.json'\n", 0o600},
+		"a bare document":   {"client_document = 'https://a.example/'\n", 0o600},
 		"a key twice":       {"debug = true\ndebug = false\n", 0o600},
 		"of others":         {"debug = true\n", 0o622},
 		"longer than a row": {strings.Repeat("#", 1<<20), 0o600},

@@ -76,6 +76,9 @@ func Resource(w io.Writer, r adminwire.Resource) {
 		if u.Issuer != "" {
 			t.Row("authorized by", u.Issuer)
 		}
+		if len(u.Wants) > 0 {
+			t.Row("wants", strings.Join(u.Wants, " ")+" for some calls, which it refuses; let steward in for that too: steward resources authorize "+paper.Word(u.Name))
+		}
 		if u.Exception != "" {
 			t.Row("exception", u.Exception+", which is not public: not conforming, and your own word")
 		}
