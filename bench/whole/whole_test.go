@@ -89,8 +89,13 @@ func (r rig) target(kind load.Kind) load.Target {
 
 var kinds = []load.Kind{load.Direct, load.Legacy, load.Modern, load.List, load.Put, load.Get}
 
-func TestEachKindOfCallIsAnswered(t *testing.T) {
+func TestCalls(t *testing.T) {
 	r := start(t)
+	t.Run("each kind is answered", r.answered)
+	t.Run("a wrong answer fails the job", r.wrong)
+}
+
+func (r rig) answered(t *testing.T) {
 	for _, kind := range kinds {
 		got, err := r.load.Run(load.Job{Target: r.target(kind), Callers: 2, Calls: 10, Tools: len(r.pool.Methods)})
 		if err != nil {
@@ -102,8 +107,7 @@ func TestEachKindOfCallIsAnswered(t *testing.T) {
 }
 
 // What is not an answer must not be measured as one.
-func TestAWrongAnswerFailsTheJob(t *testing.T) {
-	r := start(t)
+func (r rig) wrong(t *testing.T) {
 	for name, spoil := range map[string]func(*load.Target){
 		"status":    func(t *load.Target) { t.Token = "sta_none" },
 		"rpc error": func(t *load.Target) { t.Tool = "none" },
