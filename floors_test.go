@@ -140,6 +140,8 @@ var homes = []home{
 	{"golang.org/x/time", []string{"internal/service", "internal/faces"}, "bursts in memory"},
 	{"github.com/nats-io/nats-server/v2", []string{"internal/adapters/natsbus"}, "the embedded server of the bus"},
 	{"github.com/nats-io/nats.go", []string{"internal/adapters/natsbus"}, "its client"},
+	{"github.com/nats-io/jwt/v2", []string{"internal/adapters/natsbus/callout"}, "what servers of somebody else ask and believe"},
+	{"github.com/nats-io/nkeys", []string{"internal/adapters/natsbus/callout"}, "the keys under it"},
 	{"modernc.org/sqlite", []string{"internal/means/sqldb"}, "the driver, behind sqldb"},
 	{"github.com/hanwen/go-fuse/v2", nil, "the file system that forgets, in a module of its own"},
 	{"github.com/anishathalye/porcupine", nil, "checks histories in tests"},

@@ -2,7 +2,7 @@ package steward_test
 
 // busProofs are the rows of the bus wing.
 var busProofs = []proven{
-	{"I77", "nothing acts without a principal from a verified token", at(brokerT, "TestWhoMayNotAskAsksNothing", natsbusT, "TestDenialsAreTypedFaults", capsulehostT, "TestACapsuleAnswersForTheOneItRunsFor"), ""},
+	{"I77", "nothing acts without a principal from a verified token", at(brokerT, "TestWhoMayNotAskAsksNothing", natsbusT, "TestDenialsAreTypedFaults", calloutT, "TestOnlyTheHostsOwnAreLetIn", capsulehostT, "TestACapsuleAnswersForTheOneItRunsFor"), ""},
 	{"I78", "what is built for a principal comes from messages of that principal", at(describeT, "TestWhatDoesNotCountIsDroppedWithAReason", brokerT, "TestAnswersThatCrossOverAreDropped", brokerT, "TestTheBrokerIsTheModel"), ""},
 	{"I79", "a flood costs nobody else", at(natsbusT, "TestAFloodDelaysNobodyElseAndIsTold", brokerT, "TestOpenReadsAreBounded"), "shown by what is waited for, not by p99"},
 	{"I80", "an answer counts once, from its owner, to an open question", at(readT, "TestOnlyTheOwnerOfAListedURICounts", natsbusT, "TestARawClientForgesNothing", capsulehostT, "TestAnAnswerCountsOnceForTheRequestThatItNames", brokerT, "TestTheBrokerIsTheModel"), ""},
@@ -10,16 +10,17 @@ var busProofs = []proven{
 	{"I82", "collisions end the same way whatever arrives first and after an upgrade", at(describeT, "TestTheResultDoesNotDependOnTheOrderOfArrival", brokerT, "TestACollisionIsAnEventEachTime", topicT, "TestSourcesOutliveBuildsAndBelongToATenant", busdoorT, "TestANewCapsuleWorksAsItIsWritten"), ""},
 	{"I83", "what was dropped is told, and a lossy round is not complete", at(describeT, "TestCapsOverAllMembersAreNeverSilent", natsbusT, "TestAFloodDelaysNobodyElseAndIsTold", brokerT, "TestAFloodOfStraysIsCounted"), ""},
 	{"I84", "no subscription reaches another principal", at(natsbusT, "TestTheServerAndGoAgree", natsbusT, "TestSubscriptionsStayInside", topicT, "TestCoversIsSubset"), ""},
-	{"I85", "after unload or revocation entries vanish and reads fail", at(natsbusT, "TestNothingGetsThroughAClosedGate", brokerT, "TestUnloadingEndsWhatWaitsForIt", storeT, "TestACapsuleIsReadableWithAGrantOfRead", busdoorT, "TestFromInstallationToRemoval", busdoorT, "TestTheAgentOfADaemonReadsResources"), ""},
+	{"I85", "after unload or revocation entries vanish and reads fail", at(natsbusT, "TestNothingGetsThroughAClosedGate", natsbusT, "TestServersOfOthersHoldTheRights", brokerT, "TestUnloadingEndsWhatWaitsForIt", storeT, "TestACapsuleIsReadableWithAGrantOfRead", busdoorT, "TestFromInstallationToRemoval", busdoorT, "TestTheAgentOfADaemonReadsResources"), ""},
 	{"A70, A71, A73, A75", "payload principals, crossed and forged answers, wide subscriptions", at(natsbusT, "TestARawClientForgesNothing", natsbusT, "TestSubscriptionsStayInside", brokerT, "TestAnswersThatCrossOverAreDropped"), ""},
 	{"A72", "a squatter never wins, and is told of", at(brokerT, "TestACollisionIsAnEventEachTime", brokerT, "TestACapsuleThatMayNotBeReadIsNotThere"), ""},
 	{"A74", "floods and large answers end at their caps", at(describeT, "TestWhatDoesNotCountIsDroppedWithAReason", capsulewireT, "TestReadAnswers", capsulehostT, "TestACapsuleThatMisbehavesIsEnded"), ""},
-	{"R11", "a partition fails closed, and heals within three seconds", at(natsbusT, "TestAPartitionFailsClosedAndHeals", natsbusT, "TestTheBrokerComesBackAfterItsConnectionIsCut", natsbusT, "TestAFloodDelaysNobodyElseAndIsTold"), "servers of an external cluster: not built"},
+	{"R11", "a partition fails closed, and heals within three seconds", at(natsbusT, "TestAPartitionFailsClosedAndHeals", natsbusT, "TestTheBrokerComesBackAfterItsConnectionIsCut", natsbusT, "TestAFloodDelaysNobodyElseAndIsTold", natsbusT, "TestTheServerGoesAwayAndComesBack", brokerT, "TestASeveredBusIsToldAtOnce", busdoorT, "TestServersOfSomebodyElseCarryTheBus"), ""},
 	{"BF1, BF38", "the first list is whole, and nobody to ask is no wait", at(brokerT, "TestTheFirstListWaitsForWhoWarmsUp", brokerT, "TestNobodyToAskIsNoWait", busdoorT, "TestCapsulesLiveAndDieWithTheHost"), ""},
 	{"BF5 to BF7", "a change is told once and never swallowed", at(libraryT, "TestAChangeIsToldOnceAndNeverSwallowed", brokerT, "TestALateAnswerIsAChange"), ""},
 	{"BF9, BF14 to BF16", "a manifest that cannot work is refused with what would be right", at(capsulefileT, "TestARefusalSaysWhatWouldBeRight", topicT, "TestClaimsReachWhatIsTheHostsOnlyByName"), ""},
 	{"BF10, BF11, BF22, BF44", "stuck, dead and orphaned capsules", at(capsulehostT, "TestACapsuleThatStopsReadingIsEnded", capsulehostT, "TestADeadCapsuleIsStartedAgainWithANewSeat", busdoorT, "TestCapsulesLiveAndDieWithTheHost"), ""},
 	{"BF13, BF21, BF23", "two hundred answer and none is lost", at(natsbusT, "TestTwoHundredAnswerAndNoneIsLost"), ""},
+	{"BF29", "servers that would not protect the bus are refused, with what mends it", at(natsbusT, "TestServersThatAreNotSetUpAreRefused", natsbusT, "TestServersProveWhoTheyAre", calloutT, "TestKeysAreKept"), ""},
 	{"BF27", "an answer matches source and question", at(readT, "TestOnlyTheOwnerOfAListedURICounts"), ""},
 	{"BF42, BF45", "results of 2026-07-28 say what may keep them; deadlines nest", at(busdoorT, "TestFromInstallationToRemoval", brokerT, "TestReadsEndInTimeAndSayWhy"), ""},
 	{"FF9", "one resource of two capsules", at(describeT, "TestTheResultDoesNotDependOnTheOrderOfArrival", readT, "TestAConflictHasTheSameWinnerInEachOrder"), ""},
@@ -29,6 +30,7 @@ var busProofs = []proven{
 const (
 	brokerT      = "internal/service/broker"
 	natsbusT     = "internal/adapters/natsbus"
+	calloutT     = "internal/adapters/natsbus/callout"
 	capsulehostT = "internal/adapters/capsulehost"
 	capsulefileT = "internal/adapters/capsulehost/capsulefile"
 	capsulewireT = "protocol/capsulewire"

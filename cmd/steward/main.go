@@ -9,6 +9,7 @@ import (
 
 	"github.com/stewardhost/steward/cmd/steward/buswing"
 	"github.com/stewardhost/steward/internal/faces/cli"
+	"github.com/stewardhost/steward/internal/faces/cli/bus"
 	"github.com/stewardhost/steward/internal/faces/cli/copies"
 	"github.com/stewardhost/steward/internal/faces/cli/daemon"
 	"github.com/stewardhost/steward/internal/faces/demo"
@@ -30,6 +31,7 @@ func main() {
 			return demo.Run(ctx, demo.Options{Self: self, Out: out})
 		},
 		Keeper: copies.Keeper{Backup: backup, Restore: restore},
+		Bus:    bus.Keeper{Config: buswing.Config},
 		Daemon: daemon.Keeper{Version: version, Locate: locate, Serve: serveSessions, Launch: launchSessions},
 		Hidden: map[string]func([]string) int{
 			childprocess.Verb: childprocess.Supervise,

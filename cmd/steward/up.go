@@ -212,7 +212,7 @@ func (p *parts) build(ctx context.Context, o cli.UpOptions) error {
 	}
 	p.port = dispatch.New(p.store, p.fleet.executor, p.store.Node(), p.store.Epoch(), p.log)
 	p.watch()
-	if p.capsules, err = buswing.New(buswing.Parts{Store: p.store, Owner: p.owner, Folder: o.Data, Version: version, Log: p.log,
+	if p.capsules, err = buswing.New(buswing.Parts{Store: p.store, Owner: p.owner, Folder: o.Data, Version: version, Log: p.log, Servers: o.Servers,
 		Changed: func() { p.shelves.Changed(p.owner) }}); err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (p *parts) build(ctx context.Context, o cli.UpOptions) error {
 	p.tools = mcp.New(mcp.Ports{Find: p.store.FindToken, Catalog: p.store.Catalog, Call: p.port.Call, Denied: p.store.Denied, Library: p.shelves},
 		mcp.Options{Version: version, Log: p.log})
 	p.store.OnChange(p.tools.Changed)
-	return p.capsules.Shelf.Resume(ctx)
+	return p.capsules.Start(ctx)
 }
 
 // relist merges a fresh listing of an upstream that may have changed.

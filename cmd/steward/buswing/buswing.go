@@ -21,6 +21,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/bus/describe"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/faces/cli/bus"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/service/broker"
 	"github.com/stewardhost/steward/internal/service/builtins"
@@ -30,9 +31,10 @@ import (
 type Parts struct {
 	Store   *store.Store
 	Owner   id.Owner
-	Folder  string // of the host's data
-	Version string // of the host
-	Changed func() // what the capsules serve may be different now
+	Folder  string      // of the host's data
+	Version string      // of the host
+	Servers bus.Servers // of somebody else; the zero value is the one in the process
+	Changed func()      // what the capsules serve may be different now
 	Log     *slog.Logger
 }
 
@@ -45,8 +47,13 @@ type Wing struct {
 	host  *capsulehost.Host
 	node  string
 
-	mu  sync.Mutex
-	bus *natsbus.Bus
+	mu     sync.Mutex
+	bus    *natsbus.Bus
+	failed error // why there is none
+	tried  time.Time
+
+	stop  context.CancelFunc // of who waits for servers that were away
+	waits sync.WaitGroup
 }
 
 // New wires the wing for the owner and starts nothing yet.
@@ -55,7 +62,7 @@ func New(p Parts) (*Wing, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Wing{parts: p, node: p.Store.Node().String()}
+	w := &Wing{parts: p, node: p.Store.Node().String(), stop: func() {}}
 	w.Broker, err = broker.New(broker.Ports{
 		Members:     func(who topic.Principal) []describe.Member { return w.host.Members(who) },
 		AskDescribe: w.askDescribe, AskRead: w.askRead, AskCancel: w.askCancel,
@@ -114,21 +121,31 @@ func (w *Wing) askCancel(who topic.Principal, correlation string) error {
 	return bus.AskCancel(who, correlation)
 }
 
-// open gives the bus, opened by the first who needs it.
+// open gives the bus, opened by the first who needs it. Servers that were away a
+// moment ago are not asked again yet, so that nobody waits for others who ask.
 func (w *Wing) open() (*natsbus.Bus, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.bus != nil {
 		return w.bus, nil
 	}
-	bus, err := natsbus.Open(w.node, natsbus.Listener{Described: w.Described, Read: w.WasRead, Lost: w.Lost,
+	if w.failed != nil && time.Since(w.tried) < tryEvery {
+		return nil, w.failed
+	}
+	if w.outside() {
+		w.bus, w.failed = openOutside(w.parts, w.listener())
+	} else {
+		w.bus, w.failed = natsbus.Open(w.node, w.listener(), natsbus.Options{Log: w.parts.Log})
+	}
+	w.tried = time.Now()
+	return w.bus, w.failed
+}
+
+func (w *Wing) listener() natsbus.Listener {
+	return natsbus.Listener{Described: w.Described, Read: w.WasRead, Lost: w.Lost, Cut: w.Severed, Back: w.Joined,
 		Alarm: func(s topic.Source, text string) {
 			w.parts.Log.Warn("bus alarm", "source", s.String(), "what", text)
-		}}, natsbus.Options{Log: w.parts.Log})
-	if err == nil {
-		w.bus = bus
-	}
-	return bus, err
+		}}
 }
 
 func (w *Wing) admit(place capsulehost.Place, take func(capsulehost.Request), lost func()) (capsulehost.Seat, error) {
@@ -148,6 +165,8 @@ func (w *Wing) admit(place capsulehost.Place, take func(capsulehost.Request), lo
 
 // Close ends the capsules and then the bus.
 func (w *Wing) Close() {
+	w.stop()
+	w.waits.Wait()
 	w.host.Close()
 	w.mu.Lock()
 	defer w.mu.Unlock()

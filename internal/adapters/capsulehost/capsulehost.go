@@ -181,6 +181,16 @@ func (h *Host) Stop(name string) error {
 	return nil
 }
 
+// Wake has every capsule that rests before its next start try at once.
+func (h *Host) Wake() {
+	for _, r := range h.snapshot() {
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
 // Close ends every capsule.
 func (h *Host) Close() {
 	h.mu.Lock()

@@ -30,6 +30,7 @@ type runtime struct {
 	ctx     context.Context // of all its lives
 	cancel  context.CancelFunc
 	done    chan struct{}
+	wake    chan struct{} // ends a rest
 	tried   chan struct{} // closed once the first life has its seat, or has none
 	once    sync.Once
 
@@ -51,7 +52,7 @@ type runtime struct {
 func newRuntime(h *Host, c Installed, p plan) *runtime {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &runtime{host: h, ctx: ctx, cancel: cancel, capsule: c, plan: p, source: h.SourceOf(c), log: h.opt.Log.With("capsule", c.Name),
-		done: make(chan struct{}), tried: make(chan struct{}), state: Starting}
+		done: make(chan struct{}), tried: make(chan struct{}), wake: make(chan struct{}, 1), state: Starting}
 }
 
 // start returns once requests can be taken, so that nobody who asks after it
@@ -94,6 +95,7 @@ func (r *runtime) loop(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-r.wake:
 		case <-time.After(rest):
 		}
 	}

@@ -98,6 +98,7 @@ func (r *road) set(cut bool) {
 // a broker on the first.
 type cluster struct {
 	*broker.Broker
+	first      *Bus
 	roads      []*road
 	alice, bob topic.Principal
 	members    map[topic.Principal][]describe.Member
@@ -106,45 +107,103 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{alice: owner(), bob: owner(), members: map[topic.Principal][]describe.Member{}}
-	var first *Bus
 	var err error
 	c.Broker, err = broker.New(broker.Ports{
 		Members:     func(p topic.Principal) []describe.Member { return c.members[p] },
-		AskDescribe: func(p topic.Principal, round string, at time.Time) error { return first.AskDescribe(p, round, at) },
+		AskDescribe: func(p topic.Principal, round string, at time.Time) error { return c.first.AskDescribe(p, round, at) },
 		AskRead: func(p topic.Principal, correlation, uri string, at time.Time) error {
-			return first.AskRead(p, correlation, uri, at)
+			return c.first.AskRead(p, correlation, uri, at)
 		},
-		AskCancel: func(p topic.Principal, correlation string) error { return first.AskCancel(p, correlation) },
+		AskCancel: func(p topic.Principal, correlation string) error { return c.first.AskCancel(p, correlation) },
 		Audit:     func(broker.Event) {}, Changed: func(topic.Principal) {},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+func (c *cluster) listener() Listener {
+	return Listener{Described: c.Described, Read: c.WasRead, Lost: c.Lost}
+}
+
+// join makes a server a member of the cluster; what it gives is called once the
+// server runs.
+func (c *cluster) join(t *testing.T, o *server.Options) func(*server.Server) {
+	t.Helper()
+	r := newRoad(t)
+	for _, other := range c.roads {
+		o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: other.listener.Addr().String()})
+	}
+	c.roads = append(c.roads, r)
+	o.DontListen, o.Host, o.Port = false, "127.0.0.1", -1 // routing waits for a listener
+	o.ServerName = fmt.Sprint("node", len(c.roads))
+	o.Cluster = server.ClusterOpts{Name: "steward", Host: "127.0.0.1", Port: -1, Advertise: r.listener.Addr().String(), PoolSize: -1, NoAdvertise: true}
+	return func(s *server.Server) {
+		r.mu.Lock()
+		r.to = s.ClusterAddr().String()
+		r.mu.Unlock()
+	}
+}
+
+// newInsideCluster is three hosts whose servers are one cluster.
+func newInsideCluster(t *testing.T) *cluster {
+	c := newCluster(t)
 	for i := range 3 {
-		r := newRoad(t)
-		c.roads = append(c.roads, r)
-		b, err := Open("tenant", Listener{Described: c.Described, Read: c.WasRead, Lost: c.Lost}, Options{adjust: func(o *server.Options) {
-			o.DontListen, o.Host, o.Port = false, "127.0.0.1", -1 // routing waits for a listener
-			o.ServerName = fmt.Sprint("node", i)
-			o.Cluster = server.ClusterOpts{Name: "steward", Host: "127.0.0.1", Port: -1, Advertise: r.listener.Addr().String(), PoolSize: -1, NoAdvertise: true}
-			for _, other := range c.roads[:i] {
-				o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: other.listener.Addr().String()})
-			}
-		}})
+		var joined func(*server.Server)
+		b, err := Open("tenant", c.listener(), Options{adjust: func(o *server.Options) { joined = c.join(t, o) }})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(b.Close)
-		r.mu.Lock()
-		r.to = b.server.ClusterAddr().String()
-		r.mu.Unlock()
-		if first == nil {
-			first = b
+		joined(inner(b))
+		if c.first == nil {
+			c.first = b
 		}
-		c.seat(t, b, c.alice, "alice", i)
-		c.seat(t, b, c.bob, "bob", i)
+		c.seats(t, b, i)
 	}
 	return c
+}
+
+// newOutsideCluster is one host at the first of three servers of somebody else; its
+// capsules are at all three.
+func newOutsideCluster(t *testing.T) *cluster {
+	c := newCluster(t)
+	k := keysOf(t)
+	var urls []string
+	for range 3 {
+		var joined func(*server.Server)
+		s := somebody(t, k.Config(), func(o *server.Options) { joined = c.join(t, o) })
+		joined(s)
+		urls = append(urls, s.ClientURL())
+	}
+	var err error
+	if c.first, err = OpenOutside(c.listener(), Outside{URL: urls[0], Keys: k}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.first.Close)
+	for i, at := range urls {
+		c.first.place.(*outside).o.URL = at
+		began := time.Now()
+		for { // the servers may not know each other yet
+			probe, err := c.first.Admit(Runtime{Principal: c.alice, Source: topic.SourceOf("tenant", "probe", ""), Claim: serving(t)}, func(Request) {}, func() {})
+			if err == nil {
+				probe.Close()
+				break
+			}
+			if time.Since(began) > limit {
+				t.Fatal(err)
+			}
+		}
+		c.seats(t, c.first, i)
+	}
+	return c
+}
+
+func (c *cluster) seats(t *testing.T, b *Bus, i int) {
+	t.Helper()
+	c.seat(t, b, c.alice, "alice", i)
+	c.seat(t, b, c.bob, "bob", i)
 }
 
 func (c *cluster) seat(t *testing.T, b *Bus, p topic.Principal, whose string, i int) {
@@ -174,7 +233,12 @@ func (c *cluster) seat(t *testing.T, b *Bus, p topic.Principal, whose string, i 
 // beyond fails within its time, nothing of another principal shows, and it is all
 // there again soon after the roads are open.
 func TestAPartitionFailsClosedAndHeals(t *testing.T) {
-	c := newCluster(t)
+	for name, open := range map[string]func(*testing.T) *cluster{"inside": newInsideCluster, "outside": newOutsideCluster} {
+		t.Run(name, func(t *testing.T) { partitionFailsClosedAndHeals(t, open(t), name) })
+	}
+}
+
+func partitionFailsClosedAndHeals(t *testing.T, c *cluster, name string) {
 	may := func(string) bool { return true }
 	list := func() describe.Result {
 		t.Helper()
@@ -227,7 +291,10 @@ func TestAPartitionFailsClosedAndHeals(t *testing.T) {
 			t.Errorf("afterwards %+v, %v", found, err)
 		}
 	}
-	figure.Tell(t, "R11", "%d partitions, slowest recovery %v", rounds, slowest.Round(time.Millisecond))
+	if figure.Of(t, 0, 1, 1) == 1 && slowest > 3*time.Second { // the quick size runs on whatever machine there is
+		t.Errorf("the slowest recovery took %v", slowest)
+	}
+	figure.Tell(t, "R11", "%d partitions of a cluster %s, slowest recovery %v", rounds, name, slowest.Round(time.Millisecond))
 }
 
 // BenchmarkDescribeOf100 is a list over a hundred warm capsules, from the broker's

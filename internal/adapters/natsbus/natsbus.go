@@ -1,5 +1,6 @@
 // Package natsbus is the bus between the host's broker and its capsules: a NATS
-// server inside the process, without a listener (bus page, section 3).
+// server inside the process, without a listener, or servers that somebody else runs
+// with the configuration of package callout (bus page, section 3).
 //
 // It promises: one account a tenant and one user a runtime, with credentials of
 // 256 random bits that live as long as the runtime's seat; the user may publish
@@ -8,7 +9,10 @@
 // still sees is an alarm; principal and source of what arrives are read from the
 // subject alone; each active principal has a subscription of its own, so that one
 // who floods delays nobody else, and what a full queue dropped is reported. Once
-// a seat's Close has returned, nothing of it gets through.
+// a seat's Close has returned, nothing of it gets through. Servers of others are
+// used only after they have shown that they refuse a stranger and hold the rights,
+// and a seat there only after a question has reached it. While they are away every
+// question fails at once; connections come back by themselves, and Back follows.
 //
 // It does not promise delivery or order between sources, and keeps nothing: who
 // is not subscribed does not hear.
@@ -19,8 +23,6 @@
 package natsbus
 
 import (
-	"crypto/rand"
-	"crypto/subtle"
 	"errors"
 	"log/slog"
 	"sync"
@@ -32,7 +34,6 @@ import (
 	"github.com/stewardhost/steward/internal/domain/bus/describe"
 	"github.com/stewardhost/steward/internal/domain/bus/read"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
-	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
@@ -43,6 +44,8 @@ type Listener struct {
 	Read      func(read.Reply)
 	Lost      func(topic.Principal, int) // so many answers were dropped from a full queue
 	Alarm     func(topic.Source, string) // the server refused what Go let through, or somebody forged
+	Cut       func()                     // the broker's connection is away: what was asked has no answer
+	Back      func(topic.Principal)      // capsules of a principal may answer that did not before
 }
 
 // Options are what a host may choose; the zero value works.
@@ -52,18 +55,24 @@ type Options struct {
 	adjust func(*server.Options) // makes it one of several servers, in tests
 }
 
-// Bus is one embedded server and the broker's connection to it.
+// Bus is the broker's connection to the servers, and the users that it lets in.
 type Bus struct {
-	server   *server.Server
-	account  string
+	place    place
+	away     bool // the servers are somebody else's
 	listener Listener
 	log      *slog.Logger
 	broker   *nats.Conn
-
-	users userTable
+	users    *userTable
 
 	mu     sync.Mutex
 	active map[topic.Principal]*audience
+}
+
+// place is where the servers are.
+type place interface {
+	dial() (url string, options []nats.Option)
+	disconnect(*nats.Conn) // has the server forget a connection before it returns
+	close()
 }
 
 // audience is the broker's subscription to the answers of one principal.
@@ -74,7 +83,6 @@ type audience struct {
 }
 
 const (
-	startWait    = 10 * time.Second
 	flushWait    = 5 * time.Second
 	audienceIdle = time.Minute
 	reconnect    = 50 * time.Millisecond
@@ -82,28 +90,12 @@ const (
 
 // Open starts a server for one tenant and connects the broker.
 func Open(tenant string, l Listener, opt Options) (*Bus, error) {
-	b := &Bus{account: tenant, listener: l, log: opt.Log, active: make(map[topic.Principal]*audience)}
-	if b.log == nil {
-		b.log = slog.New(slog.DiscardHandler)
+	users := newUserTable()
+	in, err := openInside(tenant, users, opt.adjust)
+	if err != nil {
+		return nil, err
 	}
-	b.users.known = make(map[string]user)
-	o := &server.Options{
-		ServerName: "steward", DontListen: true, NoLog: true, NoSigs: true, MaxPayload: int32(bound.BusMessageBytes.Max),
-		MaxPending: bound.BusPendingBytes.Max, WriteDeadline: bound.BusWrite.Duration(),
-		Accounts: []*server.Account{server.NewAccount(tenant)}, CustomClientAuthentication: b,
-	}
-	if opt.adjust != nil {
-		opt.adjust(o)
-	}
-	var err error
-	if b.server, err = server.NewServer(o); err != nil {
-		return nil, fault.New(fault.Internal, "the bus cannot be set up").Because(err)
-	}
-	b.server.Start()
-	if !b.server.ReadyForConnections(startWait) {
-		b.server.Shutdown()
-		return nil, fault.New(fault.Internal, "the bus did not start")
-	}
+	b := newBus(in, users, l, opt.Log)
 	if err := b.connectBroker(); err != nil {
 		b.Close()
 		return nil, err
@@ -111,19 +103,55 @@ func Open(tenant string, l Listener, opt Options) (*Bus, error) {
 	return b, nil
 }
 
+func newBus(p place, users *userTable, l Listener, log *slog.Logger) *Bus {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Bus{place: p, users: users, listener: l, log: log, active: make(map[topic.Principal]*audience)}
+}
+
 func (b *Bus) connectBroker() (err error) {
-	name, password := b.users.add(permissions(topic.BrokerRights()))
-	b.broker, err = b.connect(name, password, topic.Broker(),
-		nats.MaxReconnects(-1), nats.ReconnectWait(reconnect), nats.ReconnectJitter(0, 0), nats.IgnoreAuthErrorAbort())
+	name, password := b.users.add(topic.BrokerRights())
+	b.broker, err = b.connect(name, password, topic.Broker(), append(returning(),
+		nats.DisconnectErrHandler(func(*nats.Conn, error) {
+			if b.listener.Cut != nil {
+				b.listener.Cut()
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { b.back() }))...)
 	return err
 }
 
-// connect opens an in-process connection of a user.
+// returning makes a connection come back for as long as it takes.
+func returning() []nats.Option {
+	return []nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(reconnect), nats.ReconnectJitter(0, 0), nats.IgnoreAuthErrorAbort()}
+}
+
+// back tells of every principal that is listened for.
+func (b *Bus) back() {
+	b.mu.Lock()
+	var all []topic.Principal
+	for p := range b.active {
+		all = append(all, p)
+	}
+	b.mu.Unlock()
+	for _, p := range all {
+		b.isBack(p)
+	}
+}
+
+func (b *Bus) isBack(p topic.Principal) {
+	if b.listener.Back != nil {
+		b.listener.Back(p)
+	}
+}
+
+// connect opens a connection of a user.
 func (b *Bus) connect(name, password string, s topic.Source, more ...nats.Option) (*nats.Conn, error) {
-	conn, err := nats.Connect("", append([]nats.Option{
-		nats.InProcessServer(b.server), nats.UserInfo(name, password), nats.NoEcho(), nats.ReconnectBufSize(-1),
-		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) { b.asynchronous(s, sub, err) }),
-	}, more...)...)
+	url, where := b.place.dial()
+	options := append(where, nats.UserInfo(name, password), nats.NoEcho(), nats.ReconnectBufSize(-1),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) { b.asynchronous(s, sub, err) }))
+	conn, err := nats.Connect(url, append(options, more...)...)
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "the bus takes no connection").Because(err)
 	}
@@ -146,76 +174,18 @@ func (b *Bus) alarm(s topic.Source, text string) {
 	}
 }
 
-// Close ends the server and every connection.
+// Away is why nobody can be asked now, or nil.
+func (b *Bus) Away() error {
+	if b.broker.IsConnected() {
+		return nil
+	}
+	return fault.New(fault.Unavailable, "no server of the bus can be reached")
+}
+
+// Close ends every connection, and the server if it is the host's own.
 func (b *Bus) Close() {
 	if b.broker != nil {
 		b.broker.Close()
 	}
-	b.server.Shutdown()
-	b.server.WaitForShutdown()
-}
-
-// user is who one pair of credentials stands for.
-type user struct {
-	password string
-	may      *server.Permissions
-}
-
-// userTable holds the credentials that are good now.
-type userTable struct {
-	mu    sync.Mutex
-	known map[string]user
-}
-
-func (t *userTable) add(may *server.Permissions) (name, password string) {
-	name, u := rand.Text(), user{rand.Text(), may}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.known[name] = u
-	return name, u.password
-}
-
-func (t *userTable) drop(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.known, name)
-}
-
-func (t *userTable) find(name string) (user, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	u, ok := t.known[name]
-	return u, ok
-}
-
-// Check admits a connection and gives it its rights. The server calls it.
-func (b *Bus) Check(c server.ClientAuthentication) bool {
-	o := c.GetOpts()
-	u, ok := b.users.find(o.Username)
-	if !ok || subtle.ConstantTimeCompare([]byte(u.password), []byte(o.Password)) != 1 {
-		return false
-	}
-	account, err := b.server.LookupAccount(b.account)
-	if err != nil {
-		return false
-	}
-	c.RegisterUser(&server.User{Username: o.Username, Account: account, Permissions: u.may})
-	return true
-}
-
-// permissions are the rights in the server's form. An empty list would allow
-// everything, so nothing is allowed by denying all.
-func permissions(r topic.Rights) *server.Permissions {
-	return &server.Permissions{Publish: permission(r.Publish), Subscribe: permission(r.Subscribe)}
-}
-
-func permission(list []topic.Filter) *server.SubjectPermission {
-	if len(list) == 0 {
-		return &server.SubjectPermission{Deny: []string{">"}}
-	}
-	p := &server.SubjectPermission{}
-	for _, f := range list {
-		p.Allow = append(p.Allow, f.String())
-	}
-	return p
+	b.place.close()
 }

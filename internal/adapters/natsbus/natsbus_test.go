@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stewardhost/steward/internal/domain/bus/describe"
-	"github.com/stewardhost/steward/internal/domain/bus/read"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -23,26 +22,42 @@ import (
 // limit is far longer than anything here takes.
 const limit = time.Minute
 
-// heard collects what a listener is told.
-type heard struct {
-	described chan describe.Reply
-	read      chan read.Reply
-	lost      chan int
-	alarms    chan string
-}
-
 func open(t testing.TB) (*Bus, heard) {
 	t.Helper()
-	h := heard{make(chan describe.Reply, 1000), make(chan read.Reply, 1000), make(chan int, 1000), make(chan string, 1000)}
-	b, err := Open("tenant", Listener{
-		Described: func(r describe.Reply) { h.described <- r }, Read: func(r read.Reply) { h.read <- r },
-		Lost: func(_ topic.Principal, n int) { h.lost <- n }, Alarm: func(_ topic.Source, text string) { h.alarms <- text },
-	}, Options{})
+	h := newHeard()
+	b, err := Open("tenant", h.listener(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
 	return b, h
+}
+
+// inner is the server in the process.
+func inner(b *Bus) *server.Server { return b.place.(*inside).server }
+
+func clientOf(t testing.TB, c *nats.Conn) uint64 {
+	t.Helper()
+	n, err := c.GetClientID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// observed lets somebody in who sees everything; all others are looked at as ever.
+type observed struct {
+	server.Authentication
+	in func() *server.Server
+}
+
+func (o observed) Check(c server.ClientAuthentication) bool {
+	if c.GetOpts().Username != "observer" {
+		return o.Authentication.Check(c)
+	}
+	account, err := o.in().LookupAccount("tenant")
+	c.RegisterUser(&server.User{Username: "observer", Account: account})
+	return err == nil
 }
 
 func next[T any](t testing.TB, from <-chan T) (v T) {
@@ -128,17 +143,55 @@ func TestAQuestionReachesTheCapsulesOfItsPrincipalAlone(t *testing.T) {
 	}
 }
 
-// I84, A75: for random manifests and subjects, what Go says is what the server
-// does. An observer with every right sees what got through.
+// I84, A75: for random manifests and subjects, what Go says is what the servers
+// do, the one in the process and those of somebody else. An observer with every
+// right sees what got through.
 func TestTheServerAndGoAgree(t *testing.T) {
-	b, h := open(t)
-	p, source := owner(), topic.SourceOf("tenant", "random", "")
-	observerName, observerPassword := b.users.add(&server.Permissions{})
-	observer, err := b.connect(observerName, observerPassword, source)
-	if err != nil {
-		t.Fatal(err)
+	alarms := make(chan string, 100_000)
+	l := Listener{Alarm: func(_ topic.Source, text string) { alarms <- text }}
+	for name, open := range map[string]func(t *testing.T) (*Bus, *nats.Conn, error){
+		"inside": func(t *testing.T) (b *Bus, _ *nats.Conn, err error) {
+			b, err = Open("tenant", l, Options{adjust: func(o *server.Options) {
+				o.CustomClientAuthentication = observed{o.CustomClientAuthentication, func() *server.Server { return inner(b) }}
+			}})
+			if err != nil {
+				return nil, nil, err
+			}
+			observer, err := b.connect("observer", "", topic.Source{})
+			return b, observer, err
+		},
+		"outside": func(t *testing.T) (*Bus, *nats.Conn, error) {
+			k := keysOf(t)
+			srv := somebody(t, strings.NewReplacer("steward {}", `steward { users: [ { user: observer, password: "x" } ] }`,
+				"allowed_accounts: [ steward, ", "allowed_accounts: [ ").Replace(k.Config()), nil)
+			b, err := OpenOutside(l, Outside{URL: srv.ClientURL(), Keys: k})
+			if err != nil {
+				return nil, nil, err
+			}
+			observer, err := nats.Connect(srv.ClientURL(), nats.UserInfo("observer", "x"))
+			return b, observer, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, observer, err := open(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			defer observer.Close()
+			serverAndGoAgree(t, b, observer)
+			if len(alarms) == 0 {
+				t.Error("no violation that the server saw became an alarm")
+			}
+			for len(alarms) > 0 {
+				<-alarms
+			}
+		})
 	}
-	defer observer.Close()
+}
+
+func serverAndGoAgree(t *testing.T, b *Bus, observer *nats.Conn) {
+	p, source := owner(), topic.SourceOf("tenant", "random", "")
 	segment := rapid.SampledFrom([]string{"a", "c", "notes", "x-1"})
 	pattern := rapid.OneOf(segment, rapid.Just("*"))
 	join := func(t *rapid.T, g *rapid.Generator[string], label string) string {
@@ -158,7 +211,7 @@ func TestTheServerAndGoAgree(t *testing.T) {
 			rt.Fatal(err)
 		}
 		rights := topic.RuntimeRights(p, source, claim)
-		name, password := b.users.add(permissions(rights))
+		name, password := b.users.add(rights)
 		defer b.users.drop(name)
 		conn, err := b.connect(name, password, source)
 		if err != nil {
@@ -215,17 +268,13 @@ func TestTheServerAndGoAgree(t *testing.T) {
 			rt.Fatalf("Go lets through %q, the server %q", want, got)
 		}
 	})
-	close(h.alarms)
-	if len(h.alarms) == 0 {
-		t.Error("no violation that the server saw became an alarm")
-	}
 }
 
 // I84: no subscription reaches another principal, or the answers to the broker.
 func TestSubscriptionsStayInside(t *testing.T) {
 	b, h := open(t)
 	p, source := owner(), topic.SourceOf("tenant", "curious", "")
-	name, password := b.users.add(permissions(topic.RuntimeRights(p, source, serving(t))))
+	name, password := b.users.add(topic.RuntimeRights(p, source, serving(t)))
 	conn, err := b.connect(name, password, source)
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +301,7 @@ func TestSubscriptionsStayInside(t *testing.T) {
 func TestARawClientForgesNothing(t *testing.T) {
 	b, h := open(t)
 	p, source := owner(), topic.SourceOf("tenant", "forger", "")
-	name, password := b.users.add(permissions(topic.RuntimeRights(p, source, serving(t))))
+	name, password := b.users.add(topic.RuntimeRights(p, source, serving(t)))
 	conn, err := b.connect(name, password, source)
 	if err != nil {
 		t.Fatal(err)
@@ -329,10 +378,10 @@ func TestNothingGetsThroughAClosedGate(t *testing.T) {
 	if err := s.Answer(r, []byte(oneResource)); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("an answer after the end: %v", err)
 	}
-	if s.conn.IsConnected() || b.server.NumClients() != 1 {
-		t.Errorf("connected %v, %d clients", s.conn.IsConnected(), b.server.NumClients())
+	if s.conn.IsConnected() || inner(b).NumClients() != 1 {
+		t.Errorf("connected %v, %d clients", s.conn.IsConnected(), inner(b).NumClients())
 	}
-	if _, err := nats.Connect("", nats.InProcessServer(b.server), nats.UserInfo(s.name, "x")); err == nil {
+	if _, err := nats.Connect("", nats.InProcessServer(inner(b)), nats.UserInfo(s.name, "x")); err == nil {
 		t.Error("credentials outlive their seat")
 	}
 	successor, asked := admit(t, b, p, "notes")
@@ -403,13 +452,10 @@ func TestTheBrokerComesBackAfterItsConnectionIsCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	next(t, asked)
-	client, err := b.broker.GetClientID()
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := clientOf(t, b.broker)
 	back := make(chan struct{})
 	b.broker.SetReconnectHandler(func(*nats.Conn) { close(back) })
-	if err := b.server.DisconnectClientByID(client); err != nil {
+	if err := inner(b).DisconnectClientByID(client); err != nil {
 		t.Fatal(err)
 	}
 	next(t, back)
@@ -432,7 +478,7 @@ func TestASeatThatTheServerEndsIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := b.server.DisconnectClientByID(s.client); err != nil {
+	if err := inner(b).DisconnectClientByID(clientOf(t, s.conn)); err != nil {
 		t.Fatal(err)
 	}
 	next(t, lost)

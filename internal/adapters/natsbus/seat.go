@@ -2,6 +2,7 @@ package natsbus
 
 import (
 	"crypto/rand"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/digest"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/protocol/capsulewire"
 )
 
 // Runtime is one capsule that runs for one principal.
@@ -36,33 +38,44 @@ type Seat struct {
 	rights  topic.Rights
 	name    string
 	conn    *nats.Conn
-	client  uint64
 
 	mu     sync.RWMutex // the gate: held for reading while something is published
 	closed bool
+
+	knock sync.Mutex
+	heard map[string]chan struct{} // by the name of what is on its way
 }
 
 // Admit gives a runtime its place. take is called with each request, one after
 // the other, from now on and until Close; it must not block. lost is called once
-// if the server ends the connection by itself.
+// if the host's own server ends the connection by itself; to servers of others it
+// comes back.
 func (b *Bus) Admit(r Runtime, take func(Request), lost func()) (*Seat, error) {
 	if r.Principal.IsZero() || r.Source.IsZero() || r.Source == topic.Broker() {
 		return nil, fault.New(fault.CapabilityDenied, "a runtime needs a principal and a source of its own")
 	}
-	s := &Seat{bus: b, runtime: r, rights: topic.RuntimeRights(r.Principal, r.Source, r.Claim)}
+	s := &Seat{bus: b, runtime: r, rights: topic.RuntimeRights(r.Principal, r.Source, r.Claim), heard: make(map[string]chan struct{})}
 	var password string
-	s.name, password = b.users.add(permissions(s.rights))
-	var err error
-	s.conn, err = b.connect(s.name, password, r.Source, nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) {
+	s.name, password = b.users.add(s.rights)
+	options := []nats.Option{nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) {
 		if !s.isClosed() {
 			lost()
 		}
-	}))
+	})}
+	if b.away {
+		options = append(returning(), nats.ReconnectHandler(func(*nats.Conn) { s.cameBack() }))
+	}
+	var err error
+	s.conn, err = b.connect(s.name, password, r.Source, options...)
 	if err != nil {
 		b.users.drop(s.name)
 		return nil, err
 	}
-	if err := s.subscribe(take); err != nil {
+	err = s.subscribe(take)
+	if err == nil && b.away {
+		err = s.reached()
+	}
+	if err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -72,11 +85,6 @@ func (b *Bus) Admit(r Runtime, take func(Request), lost func()) (*Seat, error) {
 // subscribe takes what the rights allow. Runtimes of one source share a queue, so
 // that replicas of a capsule count once.
 func (s *Seat) subscribe(take func(Request)) error {
-	id, err := s.conn.GetClientID()
-	if err != nil {
-		return fault.New(fault.Unavailable, "the bus does not name its client").Because(err)
-	}
-	s.client = id
 	for _, f := range s.rights.Subscribe {
 		sub, err := s.conn.QueueSubscribe(f.String(), s.runtime.Source.String(), func(m *nats.Msg) { s.deliver(m, take) })
 		if err == nil {
@@ -92,13 +100,79 @@ func (s *Seat) subscribe(take func(Request)) error {
 	return nil
 }
 
+// cameBack tells that the seat can be asked again, once it can. Where the seat goes
+// away meanwhile, its next return tells it.
+func (s *Seat) cameBack() {
+	for !s.isClosed() && s.conn.IsConnected() {
+		if s.reached() == nil {
+			s.bus.isBack(s.runtime.Principal)
+			return
+		}
+	}
+}
+
+// knockEvery is how often the broker knocks until it is heard.
+const knockEvery = 20 * time.Millisecond
+
+// reached waits until something that the broker says reaches the seat. Between the
+// servers of a cluster, who subscribes is known a moment later than to its own; a
+// question that comes before that would be lost without a word (bus reference,
+// section 5.8).
+func (s *Seat) reached() error {
+	name := strings.ToLower(rand.Text())
+	heard := make(chan struct{})
+	s.knock.Lock()
+	s.heard[name] = heard
+	s.knock.Unlock()
+	defer func() {
+		s.knock.Lock()
+		delete(s.heard, name)
+		s.knock.Unlock()
+	}()
+	again := time.NewTicker(knockEvery)
+	defer again.Stop()
+	patience := time.NewTimer(flushWait)
+	defer patience.Stop()
+	for !s.isClosed() {
+		// The broker may be on its way back as well.
+		_ = s.bus.ask(s.runtime.Principal, s.knocks()+"."+name, name, time.Time{}, capsulewire.DescribeRequest{})
+		select {
+		case <-heard:
+			return nil
+		case <-again.C:
+		case <-patience.C:
+			return fault.New(fault.Unavailable, "the bus does not carry questions to a capsule")
+		}
+	}
+	return fault.New(fault.Unavailable, "the capsule was unloaded")
+}
+
+// knocks is the topic under which the broker knocks at this seat.
+func (s *Seat) knocks() string { return topic.Cancel + "." + s.runtime.Source.String() }
+
+// wasKnock takes what was said only to see whether it arrives, here or elsewhere.
+func (s *Seat) wasKnock(t topic.Topic) bool {
+	name, here := t.After(s.knocks())
+	if !here {
+		_, asked := t.After(topic.Cancel)
+		return strings.HasPrefix(t.String(), topic.Cancel+".") && !asked
+	}
+	s.knock.Lock()
+	defer s.knock.Unlock()
+	if heard := s.heard[name]; heard != nil {
+		delete(s.heard, name)
+		close(heard)
+	}
+	return true
+}
+
 func (s *Seat) deliver(m *nats.Msg, take func(Request)) {
 	subject, err := topic.ParseSubject(m.Subject)
 	if err != nil {
 		return
 	}
 	e, err := decodeEnvelope(m.Data)
-	if err != nil || subject.Principal != s.runtime.Principal || subject.Source != topic.Broker() || s.isClosed() {
+	if err != nil || subject.Principal != s.runtime.Principal || subject.Source != topic.Broker() || s.isClosed() || s.wasKnock(subject.Topic) {
 		return
 	}
 	take(Request{Topic: subject.Topic, Round: e.Round, Deadline: e.deadline(), Payload: e.Payload})
@@ -153,7 +227,7 @@ func (s *Seat) isClosed() bool {
 }
 
 // Close takes the place away: it closes the gate, drops the credentials and has
-// the server disconnect the client, in this order. A successor may be admitted
+// the server end the connection, in this order. A successor may be admitted
 // once it has returned.
 func (s *Seat) Close() {
 	s.mu.Lock()
@@ -164,6 +238,6 @@ func (s *Seat) Close() {
 		return
 	}
 	s.bus.users.drop(s.name)
-	_ = s.bus.server.DisconnectClientByID(s.client) // its error is that the client is gone
+	s.bus.place.disconnect(s.conn)
 	s.conn.Close()
 }

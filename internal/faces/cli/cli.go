@@ -21,6 +21,7 @@ import (
 	"syscall"
 
 	"github.com/stewardhost/steward/internal/domain/pool/budget"
+	"github.com/stewardhost/steward/internal/faces/cli/bus"
 	"github.com/stewardhost/steward/internal/faces/cli/copies"
 	"github.com/stewardhost/steward/internal/faces/cli/daemon"
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
@@ -39,6 +40,8 @@ type Host struct {
 	Demo func(ctx context.Context, out io.Writer) error
 	// Keeper copies stores and restores them.
 	Keeper copies.Keeper
+	// Bus knows what servers of somebody else need.
+	Bus bus.Keeper
 	// Daemon runs the sessions of a workspace.
 	Daemon daemon.Keeper
 	// Hidden are verbs for the program's own child processes, by name. They get
@@ -59,6 +62,7 @@ type UpOptions struct {
 	// What may be reached beside public addresses, each an origin and a network.
 	Exceptions []string
 	Document   string      // URL of the client ID metadata document that names this steward; empty for none
+	Servers    bus.Servers // of somebody else, that carry the bus; the zero value is none
 	Ready      func(Doors) // must be called once, from any goroutine
 }
 

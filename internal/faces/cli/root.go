@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stewardhost/steward/internal/faces/cli/apps"
+	"github.com/stewardhost/steward/internal/faces/cli/bus"
 	"github.com/stewardhost/steward/internal/faces/cli/calls"
 	"github.com/stewardhost/steward/internal/faces/cli/capsules"
 	"github.com/stewardhost/steward/internal/faces/cli/connection"
@@ -69,7 +70,7 @@ func (d verbs) root() *cobra.Command {
 	)
 	d.group(root, groupStart, d.up(), d.demo(), d.status(), doctor.New(d.Desk), d.version())
 	d.group(root, groupStart, copies.Verbs(d.Desk, d.host.Keeper)...)
-	d.group(root, groupBring, intake.Import(d.Desk), intake.Export(d.Desk), resources.Review(d.Desk), resources.Noun(d.Desk), capsules.Noun(d.Desk))
+	d.group(root, groupBring, intake.Import(d.Desk), intake.Export(d.Desk), resources.Review(d.Desk), resources.Noun(d.Desk), capsules.Noun(d.Desk), bus.Noun(d.Desk, d.host.Bus))
 	d.group(root, groupAllow, apps.Noun(d.Desk), connection.Connect(d.Desk), grants.Noun(d.Desk), calls.Confirm(d.Desk))
 	d.group(root, groupLookAt, calls.Call(d.Desk), calls.Journal(d.Desk), connection.MCP(d.Desk))
 	d.group(root, groupTalk, daemon.Noun(d.Desk, d.host.Daemon), dialogue.Session(d.Desk, d.host.Daemon), dialogue.Turn(d.Desk, d.host.Daemon))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stewardhost/steward/internal/faces/cli/bus"
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/settings"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
@@ -70,6 +71,7 @@ func (d verbs) runUp(ctx context.Context, o UpOptions, given map[string]string) 
 	o.Exceptions, o.Document = strings.Fields(values.Text(settings.Exceptions)), values.Text(settings.Document)
 	o.Quiet, o.Debug, o.JSON = values.Bool(settings.Quiet), values.Bool(settings.Debug), values.Bool(settings.LogJSON)
 	o.Ceiling.PerMinute, o.Ceiling.AtOnce = values.Int(settings.PerMinute), values.Int(settings.AtOnce)
+	o.Servers = bus.Servers{URL: values.Text(settings.NATSURL), CA: values.Text(settings.NATSCA)}
 	o.Data = home
 	o.Ready = func(at Doors) {
 		if !o.Quiet {

@@ -14,6 +14,8 @@ var (
 	BusMessageBytes    = Row{"bus_message_bytes", 4 << 20, Bytes, fault.TooLarge, "bus page 3", "adapters/natsbus"}
 	BusPendingBytes    = Row{"bus_pending_bytes", 8 << 20, Bytes, fault.RateLimited, "bus reference, experiments", "adapters/natsbus"}
 	BusWrite           = Row{"bus_write_ms", 2_000, Milliseconds, fault.Unavailable, "bus reference, experiments", "adapters/natsbus"}
+	CalloutBytes       = Row{"callout_bytes", 64 << 10, Bytes, fault.TooLarge, "ours: many times a server's question with its certificates", "adapters/natsbus/callout"}
+	BusURLs            = Row{"bus_urls", 16, Count, fault.TooLarge, "ours: more servers than a cluster of a bus has", "faces/cli/settings"}
 	CapsuleDepth       = Row{"capsule_payload_depth", 16, Depth, fault.InvalidRequest, "ours: as deep as a request", "protocol/capsulewire"}
 	CapsuleNodes       = Row{"capsule_payload_nodes", 65536, Count, fault.InvalidRequest, "ours: 256 full definitions", "protocol/capsulewire"}
 	ReplyDefinitions   = Row{"reply_definitions", 256, Count, fault.TooLarge, "bus page 5", "domain/bus/describe"}
@@ -48,7 +50,7 @@ var (
 
 var busRows = []Row{
 	TopicBytes, TopicSegments, TopicSegmentBytes, CapsulePatterns, CapsuleBytes, CapsuleFrameBytes, BusAggregateBytes, BusMessageBytes, BusPendingBytes,
-	BusWrite, CapsuleDepth, CapsuleNodes, ReplyDefinitions, ReplyDrops, ReadSnapshot, OwnerDefinitions, ResourceURIBytes, ServedTextBytes, ResourceMetaBytes,
+	BusWrite, CalloutBytes, BusURLs, CapsuleDepth, CapsuleNodes, ReplyDefinitions, ReplyDrops, ReadSnapshot, OwnerDefinitions, ResourceURIBytes, ServedTextBytes, ResourceMetaBytes,
 	ResourceIcons, ResourceIconBytes, ReadChunks, ReadContentBytes, ReadAnswerBytes, ReadErrorBytes, DescribeWarm, DescribeCold, CapsuleYoung,
 	ReadDescribe, ReadBroadcast, ReadConflict, CapsuleDeadline, BrokerDeadline, ResourceDeadline, OpenReads, CapsulesInstalled,
 	CapsuleManifest, CapsuleCalls, CapsuleRestartWait, CapsuleFamilies,

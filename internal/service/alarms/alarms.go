@@ -1,6 +1,6 @@
 // Package alarms says which facts about a host its owner should not have to look
-// for: a store that accepts nothing, a full disk, a clock that was set back, a doubt
-// that nobody has ended (proof page, "What indeterminate must look like"; faces page,
+// for: a store that accepts nothing, a full disk, a clock that was set back, a bus
+// that is away, a doubt that nobody has ended (proof page, "What indeterminate must look like"; faces page,
 // section 4). It derives them each time it is asked and keeps nothing.
 //
 // A Watch is immutable and safe for concurrent use.
@@ -24,6 +24,7 @@ const (
 	Behind  Kind = "clock_behind"
 	Doubts  Kind = "old_indeterminate"
 	Unknown Kind = "store_unreadable"
+	Away    Kind = "bus_away"
 )
 
 // Stops reports whether a host with this alarm refuses calls.
@@ -50,6 +51,7 @@ type Watch struct {
 	Full   func(ctx context.Context) bool                                   // the disk has no room for a commit
 	Behind func() time.Duration                                             // of the wall clock
 	Doubts func(ctx context.Context) (n int64, oldest time.Time, err error) // calls in doubt
+	Away   func() error                                                     // why no capsule can be asked, nil while the bus is there
 	Now    func() time.Time
 }
 
@@ -63,6 +65,9 @@ func (w Watch) Look(ctx context.Context) (list []Alarm) {
 	if by := w.Behind(); by > BehindTooFar {
 		list = append(list, Alarm{Behind, fmt.Sprintf("the clock of this machine is %s behind what the store has seen", by.Round(time.Second)),
 			"set the clock; the store's time goes on by itself meanwhile"})
+	}
+	if err := w.Away(); err != nil {
+		list = append(list, Alarm{Away, fault.From(err).Text, "see to the servers of the bus; the host comes back to them by itself"})
 	}
 	n, oldest, err := w.Doubts(ctx)
 	switch {

@@ -19,6 +19,7 @@ func TestWhatIsWorthAnAlarm(t *testing.T) {
 			Fenced: func() error { return nil }, Full: func(context.Context) bool { return false },
 			Behind: func() time.Duration { return alarms.BehindTooFar },
 			Doubts: func(context.Context) (int64, time.Time, error) { return 3, now.Add(-alarms.OldDoubt), nil },
+			Away:   func() error { return nil },
 			Now:    func() time.Time { return now },
 		}
 	}
@@ -30,6 +31,9 @@ func TestWhatIsWorthAnAlarm(t *testing.T) {
 		"a full disk":  {func(w *alarms.Watch) { w.Full = func(context.Context) bool { return true } }, []alarms.Kind{alarms.Full}},
 		"a clock":      {func(w *alarms.Watch) { w.Behind = func() time.Duration { return alarms.BehindTooFar + 1 } }, []alarms.Kind{alarms.Behind}},
 		"an old doubt": {func(w *alarms.Watch) { w.Now = func() time.Time { return now.Add(1) } }, []alarms.Kind{alarms.Doubts}},
+		"no bus": {func(w *alarms.Watch) {
+			w.Away = func() error { return fault.New(fault.Unavailable, "no server can be reached") }
+		}, []alarms.Kind{alarms.Away}},
 		"no doubt left": {func(w *alarms.Watch) {
 			w.Doubts = func(context.Context) (int64, time.Time, error) { return 0, time.Time{}, nil }
 		}, nil},

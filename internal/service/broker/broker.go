@@ -91,8 +91,9 @@ type flight struct {
 
 // openRead is one read that waits for answers.
 type openRead struct {
-	wait *read.Wait
-	wake chan struct{}
+	wait    *read.Wait
+	wake    chan struct{}
+	severed bool
 }
 
 // stray is an answer that belongs to nothing that is open.
@@ -310,6 +311,31 @@ func (b *Broker) Left(p topic.Principal, s topic.Source) {
 		b.land(p, f, nil)
 	}
 	b.ports.Changed(p)
+}
+
+// Severed says that the bus is away, and with it every answer to what is open. All
+// who wait are told at once; what was known of capsules is not trusted any more.
+func (b *Broker) Severed() {
+	b.mu.Lock()
+	flights := map[topic.Principal]*flight{}
+	for p, r := range b.rooms {
+		r.snapshot = nil
+		if r.flight != nil {
+			flights[p] = r.flight
+		}
+		for _, o := range r.reads {
+			o.severed = true
+			o.stir()
+		}
+	}
+	b.mu.Unlock()
+	for p, f := range flights {
+		b.land(p, f, severed())
+	}
+}
+
+func severed() *fault.Fault {
+	return fault.New(fault.Unavailable, "the bus is away; it comes back by itself")
 }
 
 // newName is a fresh name of a round or a read: one segment of a topic that

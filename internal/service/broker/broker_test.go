@@ -406,6 +406,40 @@ func TestUnloadingEndsWhatWaitsForIt(t *testing.T) {
 	})
 }
 
+// A bus that goes away ends at once what waits for it, and what was known before is
+// asked again.
+func TestASeveredBusIsToldAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		deaf := warm("a", alice, 1, "n:1")
+		w := newWire(t, deaf)
+		if _, err := w.List(t.Context(), alice); err != nil {
+			t.Fatal(err)
+		}
+		deaf.deaf = true
+		for name, ask := range map[string]func() error{
+			"a list": func() error { _, err := w.List(t.Context(), alice); return err },
+			"a read": func() error { _, err := w.Read(t.Context(), asker(alice), "n:1"); return err },
+		} {
+			time.AfterFunc(100*time.Millisecond, w.Severed)
+			var err error
+			if d := took(func() { err = ask() }); !fault.Is(err, fault.Unavailable) || d != 100*time.Millisecond {
+				t.Errorf("%s: %v after %v", name, err, d)
+			}
+			deaf.deaf = false
+			if _, err := w.List(t.Context(), alice); err != nil { // so that the next read knows whom to ask
+				t.Fatal(err)
+			}
+			deaf.deaf = true
+		}
+		w.Severed()
+		rounds := len(w.describes)
+		deaf.deaf = false
+		if got, err := w.Read(t.Context(), asker(alice), "n:1"); err != nil || got.Contents[0].Text == "" || len(w.describes) != rounds+1 {
+			t.Errorf("%+v, %v, %d rounds", got, err, len(w.describes)-rounds)
+		}
+	})
+}
+
 // The gate (bus page, section 4): on refusal nothing is asked.
 func TestWhoMayNotAskAsksNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

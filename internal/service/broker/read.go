@@ -198,7 +198,11 @@ func (b *Broker) ask(ctx context.Context, p topic.Principal, uri string, plan re
 func (b *Broker) settled(o *openRead) (read.Answer, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return o.wait.Settled(time.Now())
+	answer, over := o.wait.Settled(time.Now())
+	if !over && o.severed {
+		return read.Answer{Fault: severed()}, true
+	}
+	return answer, over
 }
 
 // stir makes the reader look again.

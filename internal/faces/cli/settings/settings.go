@@ -80,6 +80,9 @@ const (
 
 	Exceptions = "egress_exceptions"
 	Document   = "client_document"
+
+	NATSURL = "nats_url"
+	NATSCA  = "nats_ca"
 )
 
 // Rows is the table of settings.
@@ -94,6 +97,8 @@ func Rows() []Row {
 		{AtOnce, fmt.Sprint(bound.ResourceAtOnce.Max), "how many calls at once a connection takes, of which one is kept for you", "", Number, checkCeiling},
 		{Exceptions, "", "what may be reached beside public addresses, each as ORIGIN=NETWORK, with blanks between them; not conforming, and shown everywhere", "", Text, checkExceptions},
 		{Document, "", "the https URL of a client ID metadata document of yours that names this steward, for servers that know clients by those", "", Text, checkDocument},
+		{NATSURL, "", "NATS servers that carry the bus in place of the one inside, as tls://HOST:PORT with commas between them; steward bus config prints what they need", "", Text, checkServers},
+		{NATSCA, "", "a file of the authorities that vouch for those servers, in place of the system's", "", Text, nil},
 	}
 }
 
@@ -248,6 +253,9 @@ type document struct {
 
 	Exceptions *string `toml:"egress_exceptions"`
 	Document   *string `toml:"client_document"`
+
+	NATSURL *string `toml:"nats_url"`
+	NATSCA  *string `toml:"nats_ca"`
 }
 
 func parse(path string, raw []byte) (map[string]filed, error) {
@@ -269,7 +277,7 @@ func parse(path string, raw []byte) (map[string]filed, error) {
 	}
 	out := map[string]filed{}
 	put := func(key, text string) { out[key] = filed{text, lineOf(string(raw), key)} }
-	for key, text := range map[string]*string{Listen: doc.Listen, Metrics: doc.Metrics, Exceptions: doc.Exceptions, Document: doc.Document} {
+	for key, text := range map[string]*string{Listen: doc.Listen, Metrics: doc.Metrics, Exceptions: doc.Exceptions, Document: doc.Document, NATSURL: doc.NATSURL, NATSCA: doc.NATSCA} {
 		if text != nil {
 			put(key, *text)
 		}

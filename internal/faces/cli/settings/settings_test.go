@@ -37,6 +37,7 @@ func TestFlagsAreStrongerThanTheEnvironmentAndThatThanTheFile(t *testing.T) {
 		{"resource_per_minute", "60", "default"}, {"resource_at_once", "9", filepath.Join(home, File) + ", line 5"},
 		{"egress_exceptions", "http://127.0.0.1:3000=127.0.0.1/32", filepath.Join(home, File) + ", line 6"},
 		{"client_document", "https://a.example/client.json", filepath.Join(home, File) + ", line 7"},
+		{"nats_url", "", "default"}, {"nats_ca", "", "default"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
@@ -59,6 +60,11 @@ func TestWhatIsWrongIsRefusedAndMended(t *testing.T) {
 		"beyond loopback":   {"listen = '0.0.0.0:7777'\n", 0o600},
 		"metrics for all":   {"metrics = '10.0.0.1:9'\n", 0o600},
 		"no ceiling":        {"resource_at_once = 0\n", 0o600},
+		"a bus without TLS": {"nats_url = 'nats://10.0.0.1:4222'\n", 0o600},
+		"a bus half in TLS": {"nats_url = 'tls://10.0.0.1:4222,nats://127.0.0.1:4222'\n", 0o600},
+		"a user of the bus": {"nats_url = 'tls://me:secret@10.0.0.1:4222'\n", 0o600},
+		"no bus":            {"nats_url = 'http://10.0.0.1:4222'\n", 0o600},
+		"too many servers":  {"nats_url = '" + strings.Repeat("tls://10.0.0.1:4222,", 16) + "tls://10.0.0.1:4222'\n", 0o600},
 		"all let out":       {"egress_exceptions = 'http://127.0.0.1=0.0.0.0/0'\n", 0o600},
 		"no document":       {"client_document = 'http://a.example/client.json'\n", 0o600},
 		"a bare document":   {"client_document = 'https://a.example/'\n", 0o600},
