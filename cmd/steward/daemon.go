@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -24,6 +25,7 @@ import (
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/faces/unixsocket"
 	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/means/daemonlog"
 	"github.com/stewardhost/steward/internal/means/localsocket"
 	"github.com/stewardhost/steward/internal/service/sessions"
 	"github.com/stewardhost/steward/internal/service/sessions/archive"
@@ -50,7 +52,7 @@ func launchSessions(p daemon.Place) (<-chan error, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.OpenFile(filepath.Join(p.StateRoot, sessionLog), os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600)
+	log, err := daemonlog.Open(filepath.Join(p.StateRoot, sessionLog))
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +73,7 @@ func launchSessions(p daemon.Place) (<-chan error, error) {
 // enough, or it cannot go on.
 func serveSessions(ctx context.Context, p daemon.Place, ready func()) error {
 	signal.Ignore(syscall.SIGHUP) // a terminal that goes away takes no session along
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	log := slog.New(slog.NewTextHandler(daemonlog.NewWriter(os.Stderr), nil))
 	e, err := unixsocket.Locate(p.Workspace, p.StateRoot, os.Getenv("XDG_RUNTIME_DIR"))
 	if err != nil {
 		return err
@@ -82,6 +84,8 @@ func serveSessions(ctx context.Context, p daemon.Place, ready func()) error {
 		return trouble.New(trouble.Unsafe, "the folder of the daemon's socket is not safe", "make "+e.Folder+" a folder of yours with mode 0700")
 	case errors.Is(err, localsocket.ErrBusy):
 		return trouble.New(trouble.Later, "the daemon runs already", "steward daemon status")
+	case errors.Is(err, fs.ErrNotExist):
+		return trouble.New(trouble.Unsafe, "the folder that XDG_RUNTIME_DIR names is not there", "unset XDG_RUNTIME_DIR, or name a folder of yours")
 	case err != nil:
 		return err
 	}

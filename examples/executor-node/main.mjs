@@ -28,6 +28,7 @@ const connection = await Connection.open(socket, {
     if (e.event === "turn.terminal") end(e.payload);
   },
 });
+connection.closed.then(() => end({ status: "failed", error: { code: "the connection was lost" } }));
 await executor.attach(connection);
 
 const { session_id: session } = await connection.change("session.create", { title: "executor-node" });

@@ -39,7 +39,7 @@ type Callbacks struct {
 
 // StatusAnswer tells how the daemon is.
 type StatusAnswer struct {
-	Ready           bool   `json:"ready"`
+	Ready           bool   `json:"ready"` // false while it ends its work
 	Version         string `json:"version"`
 	Workspace       string `json:"workspace"`
 	StateRoot       string `json:"state_root"`

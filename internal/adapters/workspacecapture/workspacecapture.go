@@ -54,7 +54,8 @@ var (
 	errText       = refuse("the file is no UTF-8 text, or holds a NUL")
 )
 
-// Open returns the workspace. Both folders must exist.
+// Open returns the workspace. Both folders must exist, and the workspace must lie
+// outside the state root, where the sessions of other workspaces are.
 func Open(workspace, stateRoot string) (*Workspace, error) {
 	state, err := os.Stat(stateRoot)
 	if err != nil {
@@ -65,10 +66,37 @@ func Open(workspace, stateRoot string) (*Workspace, error) {
 		return nil, refuse("the workspace cannot be read").Because(err)
 	}
 	w := &Workspace{root: root, state: identify(state), step: step}
-	if info, err := root.Stat(); err != nil || !info.IsDir() || identify(info) == w.state {
-		return nil, errors.Join(refuse("the workspace must be a folder that is not the state root"), root.Close())
+	info, err := root.Stat()
+	if err == nil && (!info.IsDir() || below(workspace, w.state)) {
+		err = refuse("the workspace must be a folder outside the state root")
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
 	}
 	return w, nil
+}
+
+// below reports whether a folder or one above it is the state root, or cannot be
+// told from it.
+func below(folder string, state identity) bool {
+	at, err := filepath.Abs(folder)
+	if err == nil {
+		at, err = filepath.EvalSymlinks(at)
+	}
+	for {
+		if err != nil {
+			return true
+		}
+		var info os.FileInfo
+		if info, err = os.Stat(at); err == nil && identify(info) == state {
+			return true
+		}
+		above := filepath.Dir(at)
+		if above == at {
+			return err != nil
+		}
+		at = above
+	}
 }
 
 // Close lets go of the folder.

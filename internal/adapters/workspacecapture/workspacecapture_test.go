@@ -251,3 +251,23 @@ func TestTheAgentSeesWhatMayBeCaptured(t *testing.T) {
 		}
 	})
 }
+
+// A workspace that is the state root, or lies in it, is none: the sessions of all
+// workspaces are there. A link that leads in is no way round.
+func TestAWorkspaceLiesOutsideTheStateRoot(t *testing.T) {
+	dir := t.TempDir()
+	state := filepath.Join(dir, "state")
+	in := filepath.Join(state, "a", "work")
+	must(t, os.MkdirAll(in, 0o700))
+	link := filepath.Join(dir, "link")
+	must(t, os.Symlink(in, link))
+	for workspace, ok := range map[string]bool{state: false, in: false, filepath.Dir(in): false, link: false, dir: true} {
+		w, err := Open(workspace, state)
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", workspace, err)
+		}
+		if err == nil {
+			must(t, w.Close())
+		}
+	}
+}

@@ -47,7 +47,7 @@ func (v view) answer(a any) any {
 		return sessionwire.EvidenceAnswer{TurnID: a.TurnID, ApplicationManifest: sessionwire.Raw(a.Manifest), Calls: proofs(a.Calls)}
 	case reply.Counts:
 		return sessionwire.StatusAnswer{
-			Ready: true, Version: v.about.Version, Workspace: v.about.Workspace, StateRoot: v.about.StateRoot,
+			Ready: a.Ready, Version: v.about.Version, Workspace: v.about.Workspace, StateRoot: v.about.StateRoot,
 			ActiveTurns: a.ActiveTurns, Connections: a.Connections, ClaimedSessions: a.ClaimedSessions,
 		}
 	case reply.Page:

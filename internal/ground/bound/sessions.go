@@ -49,7 +49,7 @@ var (
 	RegistryIdle         = Row{"registry_idle_timeout_ms", 900_000, Milliseconds, fault.LimitExceeded, "guide, Captured sources", "domain/sessions/registry"}
 	ToolSourceBytes      = Row{"tool_source_bytes", 32 << 10, Bytes, fault.LimitExceeded, "guide, Bounds", "domain/sessions/registry"}
 	SkillSourceBytes     = Row{"skill_source_bytes", 16 << 10, Bytes, fault.LimitExceeded, "guide, Bounds", "domain/sessions/registry"}
-	InlineSourceBytes    = Row{"inline_source_bytes", 31 << 10, Bytes, fault.LimitExceeded, "decisions, 20: a payload less the envelope of a registration", "faces/unixsocket"}
+	InlineSourceBytes    = Row{"inline_source_bytes", 31 << 10, Bytes, fault.LimitExceeded, "decisions, 20: a payload less the envelope of a registration; what JSON escapes, such as the quotes of a contract, counts as it is written", "faces/unixsocket"}
 	SourceCaptures       = Row{"source_captures", 1, Count, fault.ConfigurationBusy, "guide, Captured sources", "service/sessions"}
 	CaptureReserve       = Row{"capture_reserve_bytes", 128 << 10, Bytes, fault.LimitExceeded, "guide, Captured sources", "domain/sessions/registry"}
 	SourcePathBytes      = Row{"source_path_bytes", 1024, Bytes, fault.InvalidPayload, "guide, Captured sources", "domain/sessions/registry"}

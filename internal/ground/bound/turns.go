@@ -26,6 +26,7 @@ var (
 	LogBytes          = Row{"session_log_bytes", 64 << 20, Bytes, fault.LimitExceeded, "ours: one session", "adapters/sessionlog"}
 	LogSessions       = Row{"log_sessions", 65536, Count, fault.LimitExceeded, "ours: sessions in one state root", "adapters/sessionlog"}
 	LogRecalled       = Row{"log_recalled", 16, Count, fault.TooLarge, "ours: closed sessions whose recent turns stay in memory", "adapters/sessionlog"}
+	DaemonLogBytes    = Row{"daemon_log_bytes", 8 << 20, Bytes, fault.TooLarge, "ours: the log of a daemon, with the one before it", "means/daemonlog"}
 	CaptureBytes      = Row{"capture_bytes", 64 << 10, Bytes, fault.TooLarge, "ours: more than any source and any file that a tool shows", "adapters/workspacecapture"}
 	FolderEntries     = Row{"folder_entries", 4096, Count, fault.TooLarge, "ours: names that one listing looks at", "adapters/workspacecapture"}
 	SearchFiles       = Row{"search_files", 10_000, Count, fault.TooLarge, "ours: files that one search looks at", "adapters/workspacecapture"}
@@ -35,5 +36,5 @@ var (
 var turnRows = []Row{
 	ModelRequestBytes, ModelEventBytes, ModelStreamBytes, ModelErrorBytes, ModelFirstByte, ModelSilence, ModelAnswer, ModelKeyBytes,
 	ScriptBytes, ScriptSteps, TurnRounds, TurnRoundCalls, TurnHistoryBytes, TurnDeltaBytes, ToolDeadline,
-	ServerListing, ToolNameBytes, AgentTools, LogFrameBytes, LogBytes, LogSessions, LogRecalled, CaptureBytes, FolderEntries, SearchFiles, SearchDepth,
+	ServerListing, ToolNameBytes, AgentTools, LogFrameBytes, LogBytes, LogSessions, LogRecalled, DaemonLogBytes, CaptureBytes, FolderEntries, SearchFiles, SearchDepth,
 }

@@ -113,7 +113,7 @@ func (s *Service) send(connection string, e reply.Event) {
 type Status struct{ always }
 
 func (Status) run(s *Service, r *Request, now time.Time) {
-	c := reply.Counts{Connections: len(s.peers), ClaimedSessions: len(s.books.Control.Held())}
+	c := reply.Counts{Ready: !s.closing, Connections: len(s.peers), ClaimedSessions: len(s.books.Control.Held())}
 	for _, w := range s.works {
 		if w.accepted() {
 			c.ActiveTurns++

@@ -198,6 +198,9 @@ func (a *agent) run(ctx context.Context) (string, turn.Outcome) {
 		if err != nil {
 			return "", a.broken(ctx, err)
 		}
+		if reply.Cut {
+			a.hands.Show(ctx, "model", "cut", "the model came to its own limit before the end of its answer")
+		}
 		if len(reply.Calls) == 0 {
 			return reply.Text, completed
 		}

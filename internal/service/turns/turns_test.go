@@ -34,6 +34,7 @@ type house struct {
 	called  func(context.Context) turns.Called
 
 	readable []turns.Server // more of them
+	cut      bool           // every answer is cut at the model's limit
 
 	mu     sync.Mutex
 	trace  []string
@@ -110,7 +111,7 @@ func (h *house) ask(ctx context.Context, r conversation.Request, delta func(stri
 	if err == nil {
 		err = ctx.Err()
 	}
-	return conversation.Reply{Text: strings.Join(parts, ""), Calls: calls}, err
+	return conversation.Reply{Text: strings.Join(parts, ""), Calls: calls, Cut: h.cut}, err
 }
 
 func (h *house) run(ctx context.Context, t interface{ Helper() }) turn.Outcome {
@@ -272,6 +273,18 @@ func TestTurnsEnd(t *testing.T) {
 	} {
 		if out := c.house.run(t.Context(), t); out != c.want {
 			t.Errorf("%s: %+v", name, out)
+		}
+	}
+}
+
+// A text that the model could not end is said to be cut, and the turn is what it is.
+func TestACutAnswerIsShown(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		h := &house{room: 9, cut: cut, answers: replies()}
+		out := h.run(t.Context(), t)
+		shown := slices.ContainsFunc(h.trace, func(s string) bool { return strings.HasPrefix(s, "show model cut ") })
+		if out.Status != turn.Completed || shown != cut {
+			t.Errorf("cut %v: %+v, %q", cut, out, h.trace)
 		}
 	}
 }

@@ -189,7 +189,7 @@ func (a *answer) whole() (conversation.Reply, error) {
 	if a.stop == "" || (a.stop == "max_tokens" && len(a.calls) > 0) {
 		return conversation.Reply{}, errCut
 	}
-	reply := conversation.Reply{Text: a.text.String()}
+	reply := conversation.Reply{Text: a.text.String(), Cut: a.stop == "max_tokens"}
 	for _, c := range a.calls {
 		if !c.closed {
 			return conversation.Reply{}, errCut

@@ -69,6 +69,16 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
+// A text that was cut at the model's own limit is told as such.
+func TestACutTextIsToldAsCut(t *testing.T) {
+	for stop, want := range map[string]bool{"end_turn": false, "max_tokens": true} {
+		got, _, _, _, err := ask(t, strings.Replace(recorded(t, "text.sse"), "end_turn", stop, 1))
+		if diff := cmp.Diff(conversation.Reply{Text: "Hello!", Cut: want}, got); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", stop, err, diff)
+		}
+	}
+}
+
 func TestTheQuestionIsInTheForm(t *testing.T) {
 	_, _, asked, head, err := ask(t, recorded(t, "text.sse"))
 	if err != nil {

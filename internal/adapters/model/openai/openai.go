@@ -180,7 +180,7 @@ func (a *answer) whole() (conversation.Reply, error) {
 	if a.finish == "" || (a.finish == "length" && len(a.calls) > 0) {
 		return conversation.Reply{}, errCut
 	}
-	reply := conversation.Reply{Text: a.text.String()}
+	reply := conversation.Reply{Text: a.text.String(), Cut: a.finish == "length"}
 	for _, c := range a.calls {
 		arguments := c.arguments.String()
 		if arguments == "" {

@@ -90,6 +90,17 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
+// A text that was cut at the model's own limit is told as such.
+func TestACutTextIsToldAsCut(t *testing.T) {
+	for finish, want := range map[string]bool{"stop": false, "length": true} {
+		e := serve(t, 200, "text/event-stream", `data: {"choices":[{"delta":{"content":"a"},"finish_reason":"`+finish+`"}]}`+"\n\n")
+		got, err := e.model(t).Ask(t.Context(), question, func(string) error { return nil })
+		if diff := cmp.Diff(conversation.Reply{Text: "a", Cut: want}, got); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", finish, err, diff)
+		}
+	}
+}
+
 func TestTheQuestionIsInTheForm(t *testing.T) {
 	e := serve(t, 200, "text/event-stream", `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}`+"\n\n")
 	if _, err := e.model(t).Ask(t.Context(), question, func(string) error { return nil }); err != nil {

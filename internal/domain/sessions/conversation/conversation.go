@@ -66,6 +66,7 @@ type Request struct {
 type Reply struct {
 	Text  string
 	Calls []Call
+	Cut   bool // the model came to its own limit before the end of the text
 }
 
 // EncodedLen is the number of bytes of a text inside a JSON string, without the

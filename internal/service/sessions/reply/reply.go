@@ -20,7 +20,10 @@ import (
 // same value, or the one named beside it.
 type (
 	// Counts answers Status.
-	Counts struct{ ActiveTurns, Connections, ClaimedSessions int }
+	Counts struct {
+		Ready                                     bool // it takes new work
+		ActiveTurns, Connections, ClaimedSessions int
+	}
 
 	// Page answers List.
 	Page struct {
