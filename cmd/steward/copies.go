@@ -3,10 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 
+	"github.com/stewardhost/steward/cmd/steward/buswing"
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/faces/cli/copies"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/means/sqldb"
@@ -40,7 +44,21 @@ func restore(ctx context.Context, o copies.RestoreOptions) (copies.Restore, erro
 		return copies.Restore{}, whyNot(err, o.Data)
 	}
 	out := copies.Restore{At: r.At, Node: r.Node.String(), Tokens: r.Tokens, Grants: r.Grants, Methods: r.Methods, Servers: r.Entries, SignIns: r.Credentials, Questions: r.Questions,
-		Indeterminate: r.Calls, Trail: "ok", Replaced: r.Replaced}
+		Capsules: []copies.Capsule{}, Indeterminate: r.Calls, Trail: "ok", Replaced: r.Replaced}
+	for _, one := range r.Capsules {
+		c, err := buswing.Page(one).Parse()
+		if err != nil { // the host says so too
+			out.Capsules = append(out.Capsules, copies.Capsule{Name: one.Name, Install: "steward capsule list"})
+			continue
+		}
+		off := copies.Capsule{Name: c.Name, Install: sheet.Install(c.Folder, c.Name, c.Args)}
+		for _, folder := range append([]string{c.Folder}, c.Args...) {
+			if _, err := os.Stat(folder); folder != "" && errors.Is(err, fs.ErrNotExist) {
+				off.Missing = folder
+			}
+		}
+		out.Capsules = append(out.Capsules, off)
+	}
 	if r.Broken != "" {
 		out.Trail = r.Broken
 	}

@@ -212,7 +212,7 @@ func (p *parts) build(ctx context.Context, o cli.UpOptions) error {
 	}
 	p.port = dispatch.New(p.store, p.fleet.executor, p.store.Node(), p.store.Epoch(), p.log)
 	p.watch()
-	if p.capsules, err = buswing.New(buswing.Parts{Store: p.store, Owner: p.owner, Folder: o.Data, Version: version, Log: p.log, Servers: o.Servers,
+	if p.capsules, err = buswing.New(ctx, buswing.Parts{Store: p.store, Owner: p.owner, Folder: o.Data, Version: version, Log: p.log, Servers: o.Servers,
 		Changed: func() { p.shelves.Changed(p.owner) }}); err != nil {
 		return err
 	}

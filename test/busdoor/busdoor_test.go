@@ -324,3 +324,61 @@ func TestANewCapsuleWorksAsItIsWritten(t *testing.T) {
 		t.Errorf("a folder without a manifest: %d, %s", exit, text)
 	}
 }
+
+// A backup has the capsules. After a restore each is there, runs no more, and is named
+// with the command that runs it again; what is not there is named too.
+func TestCapsulesComeBackFromABackup(t *testing.T) {
+	h := hosttest.Start(t)
+	h.AddApp("reader")
+	notes := folder(t, map[string]string{"a.md": "# Hello"})
+	h.Do("capsule", "install", "files", notes)
+	h.Do("capsule", "install", "introspect")
+	h.Do("grants", "add", "reader", "files", "read")
+	copied := filepath.Join(t.TempDir(), "copy")
+	h.Do("backup", copied)
+	h.Do("capsule", "remove", "introspect")
+	h.Stop()
+	if err := os.Rename(notes, notes+".away"); err != nil {
+		t.Fatal(err)
+	}
+
+	out, told, code := h.Run("", "restore", copied, "--replace")
+	if told = out + told; code != 0 {
+		t.Fatal(told)
+	}
+	for _, want := range []string{"2 capsules", "steward capsule install introspect", "steward capsule install files " + notes,
+		"the folder of the capsule files is not there, and no backup has it: " + notes} {
+		if !strings.Contains(told, want) {
+			t.Errorf("the restore does not tell %q:\n%s", want, told)
+		}
+	}
+	h.Restart()
+	for _, name := range []string{"files", "introspect"} {
+		if c := capsule(t, h, name); c.State != "off" || c.PID != 0 {
+			t.Errorf("%s is %s, process %d", name, c.State, c.PID)
+		}
+	}
+	if out, _, code := h.Run("", "grants", "add", "reader", "files", "read"); code == 0 {
+		t.Errorf("a capsule that is off was granted: %s", out)
+	}
+	if _, told, code := h.Run("", "capsule", "install", "files", notes); code == 0 || !strings.Contains(told, notes) {
+		t.Errorf("without its files it is installed: %d %s", code, told)
+	}
+	if err := os.Rename(notes+".away", notes); err != nil {
+		t.Fatal(err)
+	}
+	h.Do("capsule", "install", "files", notes)
+	h.Do("capsule", "remove", "introspect")
+	if c := capsule(t, h, "files"); c.State == "off" {
+		t.Errorf("it is %s still", c.State)
+	}
+	h.Do("apps", "rotate", "reader")
+	h.Do("grants", "add", "reader", "files", "read")
+	h.Restart()
+	hosttest.WaitFor(t, "the capsule to run", func() error {
+		if c := capsule(t, h, "files"); c.State != "ready" {
+			return fmt.Errorf("it is %s: %s", c.State, c.Reason)
+		}
+		return nil
+	})
+}

@@ -99,7 +99,8 @@ func putBack(_ context.Context, o copies.RestoreOptions) (copies.Restore, error)
 	}
 	o.Progress("checking the trail", 0, 0)
 	return copies.Restore{At: time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC), Node: "nod_00000000000000000000000001", Tokens: 2, Grants: 1, Servers: 2, SignIns: 1,
-		Methods: 3, Indeterminate: 4, Trail: "row 7 of epoch 1: the row was changed", Replaced: o.Data + "/replaced"}, nil
+		Capsules: []copies.Capsule{{Name: "files", Install: "steward capsule install files /notes", Missing: "/notes"}},
+		Methods:  3, Indeterminate: 4, Trail: "row 7 of epoch 1: the row was changed", Replaced: o.Data + "/replaced"}, nil
 }
 
 // terminal is steward with all three streams on the controlling terminal, but

@@ -11,7 +11,6 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/bus/describe"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/faces/cli/bus"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/service/broker"
@@ -57,7 +57,7 @@ type Wing struct {
 }
 
 // New wires the wing for the owner and starts nothing yet.
-func New(p Parts) (*Wing, error) {
+func New(ctx context.Context, p Parts) (*Wing, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func New(p Parts) (*Wing, error) {
 		Log: p.Log, Tenant: w.node, Version: p.Version, Self: []string{self, Verb},
 		Inside: map[string]capsulehost.Handler{"introspect": w.introspect()}, Shipped: map[string]int{"files": 1},
 	})
-	w.Shelf, err = capsulehost.OpenShelf(filepath.Join(p.Folder, "capsules", "installed.json"), w.host, capsulehost.Pool{
+	w.Shelf, err = capsulehost.OpenShelf(ctx, p.book(), w.host, capsulehost.Pool{
 		Ensure: func(ctx context.Context, name string) error {
 			seed, err := builtins.Capsule(name)
 			if err != nil {
@@ -89,6 +89,28 @@ func New(p Parts) (*Wing, error) {
 		},
 	})
 	return w, err
+}
+
+// book keeps what is installed in the store.
+func (p Parts) book() capsulehost.Book {
+	return capsulehost.Book{
+		List: func(ctx context.Context) (pages []capsulehost.Page, err error) {
+			list, err := p.Store.Installed(ctx, p.Owner)
+			for _, one := range list {
+				pages = append(pages, Page(one))
+			}
+			return pages, err
+		},
+		Put: func(ctx context.Context, name string, installed []byte) error {
+			return p.Store.Install(ctx, p.Owner, name, installed)
+		},
+		Remove: func(ctx context.Context, name string) error { return p.Store.Uninstall(ctx, p.Owner, name) },
+	}
+}
+
+// Page is an installation as the host of capsules reads it.
+func Page(one view.Installation) capsulehost.Page {
+	return capsulehost.Page{Name: one.Name, Installed: one.Record, Off: one.Off}
 }
 
 // tell writes what the bus dropped or decided into the trail and the log.

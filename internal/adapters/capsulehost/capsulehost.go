@@ -112,6 +112,7 @@ const (
 	Ready    State = "ready"
 	Waiting  State = "waiting" // for its next start
 	Changed  State = "changed" // its files are not those that were installed
+	Off      State = "off"     // it does not run until it is installed again, since the store was restored
 )
 
 // Host runs the capsules of one principal.

@@ -2,10 +2,6 @@ package capsulehost
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -22,48 +18,68 @@ type Pool struct {
 	Remove func(ctx context.Context, name string) error
 }
 
+// Book keeps what is installed, durably. An installation is a name and bytes.
+type Book struct {
+	List   func(ctx context.Context) ([]Page, error)
+	Put    func(ctx context.Context, name string, installed []byte) error
+	Remove func(ctx context.Context, name string) error
+}
+
+// Page is one installation as it is kept. One that is off is listed and not run until
+// it is put again.
+type Page struct {
+	Name      string
+	Installed []byte
+	Off       bool
+}
+
+// Parse reads what a page says.
+func (p Page) Parse() (c Installed, err error) {
+	if err = strictjson.Decode(p.Installed, strictjson.Limits{}, &c); err != nil {
+		err = fault.New(fault.Unavailable, "the installation of a capsule cannot be read: "+p.Name).Because(err)
+	}
+	return c, err
+}
+
 // Shelf is the durable list of the capsules that the owner installed, and the
 // commands about them. One lock makes them follow each other.
 type Shelf struct {
 	host *Host
 	pool Pool
-	path string
+	book Book
 
 	mu   sync.Mutex
 	list []Installed
+	off  map[string]bool
 }
 
-const shelfBytes = 1 << 20 // many times bound.CapsulesInstalled rows
-
-// OpenShelf reads the list in a file, which need not exist.
-func OpenShelf(path string, h *Host, p Pool) (*Shelf, error) {
-	s := &Shelf{host: h, pool: p, path: path}
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return s, nil
-	case err == nil && info.Size() > shelfBytes:
-		err = errors.New("the file is too long")
-	}
-	var raw []byte
-	if err == nil {
-		raw, err = os.ReadFile(path)
-	}
-	if err == nil {
-		err = strictjson.Decode(raw, strictjson.Limits{}, &s.list)
-	}
+// OpenShelf reads what is installed.
+func OpenShelf(ctx context.Context, b Book, h *Host, p Pool) (*Shelf, error) {
+	s := &Shelf{host: h, pool: p, book: b, off: map[string]bool{}}
+	pages, err := b.List(ctx)
 	if err != nil {
-		return nil, fault.New(fault.Unavailable, "the list of installed capsules cannot be read: "+path).Because(err)
+		return nil, err
+	}
+	for _, page := range pages {
+		c, err := page.Parse()
+		if err != nil {
+			return nil, err
+		}
+		s.list = append(s.list, c)
+		s.off[c.Name] = page.Off
 	}
 	return s, nil
 }
 
-// Resume starts every installed capsule. One that cannot start does not keep the
+// Resume starts every installed capsule that is not off. One that cannot start does not keep the
 // others from it.
 func (s *Shelf) Resume(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.list {
+		if s.off[c.Name] {
+			continue
+		}
 		if err := s.pool.Ensure(ctx, c.Name); err != nil {
 			return err
 		}
@@ -102,9 +118,15 @@ func (s *Shelf) Install(ctx context.Context, what string, args []string) (Instal
 	if err := bound.CapsulesInstalled.Check(len(next)); err != nil {
 		return Installed{}, err
 	}
-	if err := s.keep(next); err != nil {
+	raw, err := strictjson.Encode(c)
+	if err != nil {
 		return Installed{}, err
 	}
+	if err := s.book.Put(ctx, c.Name, raw); err != nil {
+		return Installed{}, err
+	}
+	s.list = next
+	delete(s.off, c.Name)
 	if err := s.pool.Ensure(ctx, c.Name); err != nil {
 		return Installed{}, err
 	}
@@ -125,7 +147,12 @@ func (s *Shelf) Remove(ctx context.Context, name string) error {
 	if err := s.pool.Remove(ctx, name); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	return s.keep(next)
+	if err := s.book.Remove(ctx, name); err != nil {
+		return err
+	}
+	s.list = next
+	delete(s.off, name)
+	return nil
 }
 
 // List tells how every installed capsule stands, in the operator's order.
@@ -135,6 +162,10 @@ func (s *Shelf) List() []Status {
 	running := s.host.Statuses()
 	out := make([]Status, 0, len(s.list))
 	for _, c := range s.list {
+		if s.off[c.Name] {
+			out = append(out, Status{Installed: c, Source: s.host.SourceOf(c), State: Off, Reason: "the store was restored; install it again"})
+			continue
+		}
 		i := slices.IndexFunc(running, func(r Status) bool { return r.Name == c.Name })
 		if i < 0 {
 			out = append(out, Status{Installed: c, Source: s.host.SourceOf(c), State: Changed, Reason: "it was not started; see the host's log"})
@@ -149,41 +180,4 @@ func (s *Shelf) List() []Status {
 		return strings.Compare(a.Name, b.Name)
 	})
 	return out
-}
-
-// keep makes a list the durable one: it is whole on the disk before its name is.
-func (s *Shelf) keep(list []Installed) error {
-	raw, err := strictjson.Encode(list)
-	if err != nil {
-		return err
-	}
-	if err := writeWhole(s.path, append(raw, '\n')); err != nil {
-		return fault.New(fault.Unavailable, "the list of installed capsules cannot be written").Because(err)
-	}
-	s.list = list
-	return nil
-}
-
-func writeWhole(path string, raw []byte) error {
-	folder := filepath.Dir(path)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(folder, ".new-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // gone already where it was renamed
-	_, err = f.Write(raw)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -77,3 +77,48 @@ func TestEveryReadHasARowInTheTrail(t *testing.T) {
 		t.Errorf("%d rows, then %d", before.Rows, after.Rows)
 	}
 }
+
+// A copy has what was installed. After a restore no capsule runs, none can be granted or
+// read, and installing it again is what brings it back, as the same resource.
+func TestCapsulesAreOffAfterARestore(t *testing.T) {
+	p := newPool(t)
+	app := p.app(t, p.owner, "app")
+	const record = `{"name":"notes"}`
+	must(t, p.Install(t.Context(), p.owner, "notes", []byte(record)))
+	must(t, p.Install(t.Context(), p.owner, "mail", []byte(`{}`)))
+	must(t, p.Uninstall(t.Context(), p.owner, "mail"))
+	which := installed(t, p, "notes")
+	p.grant(t, app, which, grant.Never, "read")
+	from := p.backup(t, false)
+	must(t, p.Uninstall(t.Context(), p.owner, "notes"))
+	must(t, p.RemoveCapsule(t.Context(), p.owner, resource.AliasCapsule+"notes"))
+
+	got := p.restore(t, from)
+	off := []view.Installation{{Name: "notes", Record: []byte(record), Off: true}}
+	same(t, got.Capsules, off)
+	same(t, got.Methods, int64(0))
+	list, err := p.Installed(t.Context(), p.owner)
+	must(t, err)
+	same(t, list, off)
+	p.holds(t)
+	app = p.app(t, p.owner, "app2")
+	_, err = p.Grant(t.Context(), which, authority.GrantMethods{Owner: p.owner, Client: app.Client, Methods: []string{"read"}, Confirm: grant.Never,
+		NewConsent: id.New[id.Consent](), NewAssignment: id.New[id.Assignment](), NewGrants: []id.Grant{id.New[id.Grant]()}})
+	wantFault(t, err, fault.NeedsConsent)
+	p.restart(t)
+	list, err = p.Installed(t.Context(), p.owner)
+	must(t, err)
+	same(t, list, off)
+
+	must(t, p.Install(t.Context(), p.owner, "notes", []byte(record)))
+	same(t, installed(t, p, "notes"), which)
+	p.grant(t, app, which, grant.Never, "read")
+	readable, err := p.Readable(t.Context(), app)
+	must(t, err)
+	same(t, readable, []view.Readable{{Resource: which, Capsule: "notes"}})
+	p.holds(t)
+	p.tamper(t, "UPDATE capsules SET installed = x'7b7d'")
+	if v, err := p.Verify(t.Context(), nil); err != nil || len(v.Mismatches) != 1 {
+		t.Errorf("another program in its place: %v, %v", v.Mismatches, err)
+	}
+}

@@ -42,7 +42,7 @@ type RestoredStore struct {
 
 // Restore makes a folder's store that of a backup, in a way that revives nothing and
 // executes nothing again: tokens are revoked, grants and imported methods need the
-// owner's new consent, imported entries are switched off and have no credential, what was not over is in doubt, and a tx of before the restore
+// owner's new consent, imported entries and capsules are switched off and have no credential, what was not over is in doubt, and a tx of before the restore
 // is refused (pool page, section 11; threats, A32). The store goes on under a new node,
 // so that neither the copy nor what was there can be put back unnoticed.
 //

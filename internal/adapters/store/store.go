@@ -30,6 +30,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/store/catalog"
 	"github.com/stewardhost/steward/internal/adapters/store/holdings"
 	"github.com/stewardhost/steward/internal/adapters/store/inquiry"
+	"github.com/stewardhost/steward/internal/adapters/store/installations"
 	"github.com/stewardhost/steward/internal/adapters/store/journal"
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
@@ -89,6 +90,7 @@ type Store struct {
 	*catalog.Catalogs
 	*holdings.Holdings
 	*inquiry.Inquiries
+	*installations.Installations
 	*journal.Journal
 	*witness.Witness
 	*wallet.Wallet
@@ -120,7 +122,7 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	memory := record.NewMemory(v)
-	return &Store{catalog.New(l, memory), holdings.New(l, memory, v), inquiry.New(l, memory), journal.New(l, memory, opt.Ceiling), witness.New(l, memory), wallet.New(l, v), retention.New(l, memory), l, v.Key("links"), dir}, nil
+	return &Store{catalog.New(l, memory), holdings.New(l, memory, v), inquiry.New(l, memory), installations.New(l), journal.New(l, memory, opt.Ceiling), witness.New(l, memory), wallet.New(l, v), retention.New(l, memory), l, v.Key("links"), dir}, nil
 }
 
 // openVault makes the root key for a folder that has no node yet, and wants the

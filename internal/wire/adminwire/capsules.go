@@ -25,7 +25,7 @@ type Capsule struct {
 	Source      string    `json:"source"` // its id on the bus, the same for every build
 	Build       string    `json:"build"`
 	InstalledAt time.Time `json:"installed_at"`
-	State       string    `json:"state"` // starting, ready, waiting or changed
+	State       string    `json:"state"` // starting, ready, waiting, changed or off
 	Reason      string    `json:"reason,omitzero"`
 	PID         int       `json:"pid,omitzero"`
 	Restarts    int       `json:"restarts"`

@@ -118,6 +118,16 @@ CREATE UNIQUE INDEX resources_by_number ON resources (number);
 CREATE UNIQUE INDEX resources_by_alias ON resources (owner, alias) WHERE alias <> '';
 CREATE INDEX resources_by_adapter ON resources (owner, adapter);
 
+-- Which capsules the owner installed, in the words of what runs them. One is off after
+-- a restore, until it is installed again.
+CREATE TABLE capsules (
+  owner TEXT NOT NULL,
+  name TEXT NOT NULL,
+  installed BYTEA NOT NULL,
+  off BIGINT NOT NULL,
+  PRIMARY KEY (owner, name)
+);
+
 CREATE TABLE contracts (
   owner TEXT NOT NULL,
   digest TEXT NOT NULL,

@@ -36,6 +36,8 @@ const (
 		"g.per_minute, g.at_once, g.per_day, g.price, g.spend_per_day, g.currency, g.state, g.assignment, g.consent, g.created_at, g.expires_at, g.revoked_at " +
 		"FROM grants g WHERE g.owner = $1 ORDER BY g.client, g.resource, g.contract, g.method"
 
+	sumCapsules = "SELECT c.name, c.installed, c.off FROM capsules c WHERE c.owner = $1 ORDER BY c.name"
+
 	keepSum   = "UPDATE owners SET rights = $2 WHERE owner = $1 AND rights <> $2"
 	allOwners = "SELECT o.owner FROM owners o ORDER BY o.number"
 
@@ -47,7 +49,7 @@ const (
 // Sum is the digest of an owner's rights as they are in this transaction.
 func Sum(tx *sqldb.Tx, owner id.Owner) (digest.Digest, error) {
 	all := digest.Join(owner.String())
-	for _, query := range []string{sumClients, sumTokens, sumEntries, sumResources, sumMethods, sumAssignments, sumGrants} {
+	for _, query := range []string{sumClients, sumTokens, sumEntries, sumResources, sumMethods, sumAssignments, sumGrants, sumCapsules} {
 		rows, err := tx.Query(query, owner.String())
 		n := int64(0)
 		_, err = sqldb.Collect(rows, err, func(rows *sql.Rows) (none struct{}, err error) {

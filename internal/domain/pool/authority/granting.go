@@ -76,6 +76,9 @@ func DecideGrant(f GrantFacts, c GrantMethods, now time.Time) (GrantChanges, *fa
 			return GrantChanges{}, fault.Newf(fault.InvalidRequest, "method %s is named twice", name)
 		}
 		seen[name] = true
+		if m.State == resource.Gone {
+			return GrantChanges{}, fault.Newf(fault.NeedsConsent, "method %s is not there now: %s", name, m.Reason)
+		}
 		if m.State != resource.Live {
 			return GrantChanges{}, fault.Newf(fault.NeedsConsent, "method %s is %s; approve it first", name, m.State).
 				With("fix", "steward review "+f.Resource.ID.String())

@@ -220,6 +220,14 @@ type Recovery struct {
 	Indeterminate int
 }
 
+// Installation is a capsule that the owner installed. Record is the words of what runs
+// it; one that is off does not run until it is installed again.
+type Installation struct {
+	Name   string
+	Record []byte
+	Off    bool
+}
+
 // Restored counts what a store that was restored from a copy does not allow any more.
 type Restored struct {
 	At          time.Time
@@ -230,6 +238,8 @@ type Restored struct {
 	Credentials int64 // steward's own at other servers, forgotten
 	Questions   int64 // open or approved confirmations, denied
 	Calls       int   // in doubt, because the copy did not have their last word
+
+	Capsules []Installation // switched off
 }
 
 // Seed is a resource that the host itself puts into a pool: a built-in, which

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
@@ -37,6 +38,12 @@ func (d verbs) list() *cobra.Command {
 				t.Row(c.Name, c.Version, c.State, fmt.Sprint(c.Restarts+1), from(c), c.Reason)
 			}
 			t.Write(d.Out, "")
+			for _, c := range all.Capsules {
+				if c.State == "off" {
+					d.Next(sheet.Install(c.Folder, c.Name, c.Args))
+					return
+				}
+			}
 		})
 	}
 	return cmd

@@ -64,8 +64,16 @@ type Restore struct {
 	SignIns       int64     `json:"sign_ins_forgotten"`
 	Questions     int64     `json:"questions_denied"`
 	Indeterminate int       `json:"indeterminate"`
+	Capsules      []Capsule `json:"capsules_off"`
 	Trail         string    `json:"trail"` // ok, or where it does not hold
 	Replaced      string    `json:"replaced,omitzero"`
+}
+
+// Capsule is one that is switched off since the restore.
+type Capsule struct {
+	Name    string `json:"name"`
+	Install string `json:"install"`          // the command that runs it again
+	Missing string `json:"missing,omitzero"` // the folder of its files, where they are not there
 }
 
 type verbs struct {
@@ -86,7 +94,8 @@ func (d verbs) backup() *cobra.Command {
 	cmd := d.WithJSON(&cobra.Command{
 		Use: "backup FILE|FOLDER", Short: "copy the host's store, also while it runs", Args: desk.Words(1, 1),
 		Long: `Copies the store as it is at one instant into a new file, or into a file named
-after the time in a folder that is there. The host may go on meanwhile. The root key
+after the time in a folder that is there. The host may go on meanwhile. Programs are
+not in it: those of servers and capsules stay where they are. The root key
 is left out, so that the copy alone tells no secret: keep keys/root elsewhere, or let
 --with-key put a copy of it beside the backup.`,
 		Example: "  steward backup ./backups\n  steward backup ./pool.backup --with-key",
@@ -133,8 +142,8 @@ func (d verbs) restore() *cobra.Command {
 		Long: `Puts a backup in the place of the store of a host that does not run. What was done
 since the backup is not known to it, so that nothing of before the restore is
 trusted: all tokens are revoked, imported methods and all grants need your new yes,
-imported servers are switched off and what you signed in to is forgotten, calls that
-were not over are in doubt, and a tx of before the restore is refused.
+imported servers and capsules are switched off and what you signed in to is forgotten,
+calls that were not over are in doubt, and a tx of before the restore is refused.
 Nothing is executed again. A store that is there is kept aside with --replace.`,
 		Example: "  steward restore ./pool.backup\n  steward restore ./pool.backup --replace --key ./root.copy",
 	})
@@ -169,10 +178,17 @@ func (d verbs) restored(r Restore) {
 	t.Row(paper.Count(int(r.Grants), "grant"), "to consent to again: steward grants add")
 	t.Row(paper.Count(int(r.Methods), "method"), "to approve again: steward review")
 	t.Row(paper.Count(int(r.Servers), "server"), "switched off; to start one again: steward import --refresh")
+	t.Row(paper.Count(len(r.Capsules), "capsule"), "switched off; to run one again: steward capsule install")
 	t.Row(paper.Count(int(r.SignIns), "sign-in"), "forgotten; to sign in again: steward resources authorize")
 	t.Row(paper.Count(r.Indeterminate, "call"), "in doubt: steward journal list --indeterminate")
 	t.Row(paper.Count(int(r.Questions), "question"), "denied")
 	t.Write(d.Out, "")
+	for _, c := range r.Capsules {
+		if c.Missing != "" {
+			d.Note("the folder of the capsule %s is not there, and no backup has it: %s", paper.Line(c.Name), paper.Line(c.Missing))
+		}
+		d.Note("to run the capsule %s again, once the host is up: %s", paper.Line(c.Name), c.Install)
+	}
 	if r.Trail != "ok" {
 		d.Note("the backup's audit trail does not hold: %s", r.Trail)
 	}

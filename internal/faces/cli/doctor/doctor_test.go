@@ -60,7 +60,8 @@ func TestCapsulesAndExceptionsAreNamed(t *testing.T) {
 	e.upstreams([]adminwire.Resource{{Label: "my server", Upstream: &adminwire.Upstream{Connection: "ready", Exception: exempt}},
 		{Label: "far", Upstream: &adminwire.Upstream{Name: "far", Connection: "ready", Wants: []string{"a:read", "b"}}}})
 	e.capsules([]adminwire.Capsule{{Name: "a", State: "ready"}, {Name: "b", State: "waiting", Reason: "exit code 1"},
-		{Name: "c", State: "changed", Reason: "another digest", Folder: "/f f"}, {Name: "d", State: "starting"}})
+		{Name: "c", State: "changed", Reason: "another digest", Folder: "/f f"}, {Name: "d", State: "starting"},
+		{Name: "files", State: "off", Reason: "the store was restored", Args: []string{"/my notes"}}})
 	var got []Finding
 	for _, f := range e.findings {
 		if f.State != Well {
@@ -74,6 +75,7 @@ func TestCapsulesAndExceptionsAreNamed(t *testing.T) {
 		{"upstreams", Bad, "far refuses some calls, for which it wants a:read b", "steward resources authorize far"},
 		{"capsules", Bad, "b is waiting: exit code 1", "steward capsule logs b"},
 		{"capsules", Bad, "c is changed: another digest", "steward capsule install '/f f'"},
+		{"capsules", Note, "files is off: the store was restored", "steward capsule install files '/my notes'"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
@@ -202,8 +203,10 @@ func (e *examination) capsules(all []adminwire.Capsule) {
 		case "waiting", "changed":
 			e.add(Finding{"capsules", Bad, fmt.Sprintf("%s is %s: %s", c.Name, c.State, c.Reason), "steward capsule logs " + paper.Word(c.Name)})
 			if c.State == "changed" && c.Folder != "" {
-				e.findings[len(e.findings)-1].Fix = "steward capsule install " + paper.Word(c.Folder)
+				e.findings[len(e.findings)-1].Fix = sheet.Install(c.Folder, c.Name, c.Args)
 			}
+		case "off":
+			e.add(Finding{"capsules", Note, fmt.Sprintf("%s is off: %s", c.Name, c.Reason), sheet.Install(c.Folder, c.Name, c.Args)})
 		default:
 			well++
 		}
