@@ -25,6 +25,7 @@ import (
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/faces/unixsocket"
 	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/means/daemonlog"
 	"github.com/stewardhost/steward/internal/means/localsocket"
 	"github.com/stewardhost/steward/internal/service/sessions"
@@ -145,7 +146,7 @@ func assembleSessions(ctx context.Context, e unixsocket.Endpoint, log *slog.Logg
 
 // unusable is the trouble of a setting that a person can mend.
 func unusable(err error) error {
-	return trouble.New(trouble.Unsafe, err.Error(), "see docs/scripted-model.md for the settings of the model")
+	return trouble.New(trouble.Unsafe, fault.From(err).Text, "see docs/scripted-model.md for the settings of the model")
 }
 
 func (d *agency) serve(ctx context.Context, l *localsocket.Listener, ready func()) error {

@@ -1,6 +1,8 @@
 // An application that lends one tool to an agent session and asks the agent to use
-// it:
+// it. With the scripted model, tell the model to do so before the daemon starts:
 //
+//	printf 'on *\ncall clock\nthen\nsay {result}\n' > clock.script
+//	export STEWARD_MODEL_SCRIPT="$PWD/clock.script"
 //	node main.mjs "$(steward daemon start-or-connect --workspace . | node -p 'JSON.parse(require("fs").readFileSync(0)).socket')" "what time is it?"
 import { homedir } from "node:os";
 import { join } from "node:path";

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -85,9 +86,19 @@ func (d verbs) list(ctx context.Context, c *executor.Client) error {
 	if d.JSON {
 		return d.Encode(all)
 	}
-	for _, s := range all.Sessions {
-		d.line("%s  %s  %-10s  %s", s.SessionID, s.UpdatedAt, s.State, s.Title)
+	if len(all.Sessions) == 0 {
+		d.Note(`there is no session yet: steward turn "PROMPT" begins one`)
+		return nil
 	}
+	table := paper.NewTable("session", "updated", "state", "title")
+	for _, s := range all.Sessions {
+		at, err := time.Parse(time.RFC3339Nano, s.UpdatedAt)
+		if err != nil {
+			return err
+		}
+		table.Row(s.SessionID, paper.Stamp(at), s.State, s.Title)
+	}
+	table.Fit(d.Out)
 	return nil
 }
 
@@ -123,7 +134,7 @@ type said struct {
 }
 
 func (d verbs) show(ctx context.Context, c *executor.Client, session string) error {
-	speaker := ""
+	speaker, space := "", ""
 	err := d.replay(ctx, c, session, func(e sessionwire.Recorded) error {
 		if d.JSON {
 			return d.Encode(e)
@@ -136,14 +147,17 @@ func (d verbs) show(ctx context.Context, c *executor.Client, session string) err
 		case "user_input", "assistant_chunk":
 			if speaker != e.Kind {
 				speaker = e.Kind
-				fmt.Fprintf(d.Out, "\n\n%s: ", map[string]string{"user_input": "you", "assistant_chunk": "agent"}[e.Kind])
+				fmt.Fprintf(d.Out, "%s%s: ", space, map[string]string{"user_input": "you", "assistant_chunk": "agent"}[e.Kind])
+				space = "\n\n"
 			}
 			d.text(s.Text)
 		case "tool_call":
 			d.line("\n[%s tool %s]", s.Source, s.Name)
+			space = ""
 			speaker = ""
 		case "turn_status":
-			d.line("\n[%s %s]", s.Status, s.Code)
+			d.line("\n[%s]", strings.TrimSpace(s.Status+" "+s.Code))
+			space = "\n"
 			speaker = ""
 		}
 		return nil
@@ -211,7 +225,7 @@ func (d verbs) turn(ctx context.Context, p daemon.Place, session, prompt string)
 	})
 	defer stop()
 	for e := range c.Events() {
-		if end, err := d.heard(e); end || err != nil {
+		if end, err := d.heard(e, session); end || err != nil {
 			return err
 		}
 	}
@@ -228,7 +242,7 @@ func title(prompt string) string {
 }
 
 // heard prints one event, and says whether it was the turn's end.
-func (d verbs) heard(e sessionwire.Event) (end bool, err error) {
+func (d verbs) heard(e sessionwire.Event, session string) (end bool, err error) {
 	if d.JSON {
 		if err := d.Encode(e); err != nil {
 			return true, err
@@ -257,6 +271,12 @@ func (d verbs) heard(e sessionwire.Event) (end bool, err error) {
 		}
 		if !d.JSON {
 			fmt.Fprintln(d.Out)
+		}
+		switch {
+		case p.Status == "cancelled" && p.Error != nil:
+			return true, trouble.New(trouble.Failed, p.Error.Message, "steward session show "+session)
+		case p.Error == nil && p.AssistantText == "":
+			d.Note("the agent has said nothing")
 		}
 		if p.Error != nil {
 			return true, trouble.New(trouble.Failed, fmt.Sprintf("the turn %s: %s (%s)", p.Status, p.Error.Message, p.Error.Code), "see the daemon's log in its state root")

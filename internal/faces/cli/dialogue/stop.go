@@ -37,19 +37,28 @@ type stopped struct {
 	Status    string `json:"status"`
 }
 
+var errNoTurn = trouble.New(trouble.Unknown, "no turn runs in this session", "steward session list")
+
 // stopSlack is beyond the grace of a turn, for the disk.
 const stopSlack = 5 * time.Second
 
-// stop takes the session over, since whoever has it may be gone or hang, and waits
-// for the turn's end.
+// stop takes the session over, if a turn runs in it, since whoever has it may be gone
+// or hang, and waits for the turn's end.
 func (d verbs) stop(ctx context.Context, c *executor.Client, session string) error {
+	active, err := inUse(ctx, c)
+	if err != nil {
+		return err
+	}
+	if used, ok := active[session]; ok && used.State == "idle" {
+		return errNoTurn
+	}
 	s, err := c.Claim(ctx, session, true)
 	if err != nil {
 		return err
 	}
 	t := s.Snapshot.Turn
 	if t == nil {
-		return trouble.New(trouble.Unknown, "no turn runs in this session", "steward session list")
+		return errNoTurn
 	}
 	if err := s.Stop(ctx, t.TurnID); err != nil {
 		return err
