@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/local"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -404,7 +405,7 @@ func TestOnlySoManyLateCallsAreRemembered(t *testing.T) {
 		}
 		var late lateBox
 		var all sync.WaitGroup
-		for range lateCalls + more {
+		for range local.LateCalls + more {
 			all.Go(func() {
 				ctx, stop := context.WithTimeout(t.Context(), time.Second)
 				defer stop()
@@ -414,7 +415,7 @@ func TestOnlySoManyLateCallsAreRemembered(t *testing.T) {
 		all.Wait()
 		r.Call(t.Context(), "now", nil, nil)
 		synctest.Wait()
-		if got, strays := len(late.events()), r.Status().Strays; got != lateCalls || strays != more {
+		if got, strays := len(late.events()), r.Status().Strays; got != local.LateCalls || strays != more {
 			t.Errorf("%d late answers, %d strays", got, strays)
 		}
 		r.Close()

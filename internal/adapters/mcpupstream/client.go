@@ -20,10 +20,9 @@
 // of one it may tell another. An owner who wants it twice imports it twice; each
 // entry has a process, tools and grants of its own (field faults, FF32, FF67).
 //
-// How lines are cut and read is in envelope and what an answer means in answer,
-// whatever it travelled on; one conversation over a pair of streams is in
-// session.go, read.go and call.go; starting, pausing and status in this file. A
-// Client is safe for concurrent use.
+// What an answer means is in answer, whatever it travelled on; one conversation over
+// a pair of streams in local, and over HTTP in remote; starting, pausing and status
+// in this file. A Client is safe for concurrent use.
 package mcpupstream
 
 import (
@@ -33,6 +32,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/local"
 	"github.com/stewardhost/steward/internal/domain/pool/credential"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/bound"
@@ -112,14 +112,14 @@ const (
 const reasonBytes = 1 << 10
 
 // newClient is a client of an upstream that speaks in lines.
-func newClient(name, version string, dial func() (link, error)) *Client {
+func newClient(name, version string, dial func() (local.Link, error)) *Client {
 	c := conversing(name, version)
 	c.begin = func() (conversation, error) {
 		l, err := dial()
 		if err != nil {
 			return nil, err
 		}
-		return newSession(l, c.tellChanged), nil
+		return local.New(l, c.tellChanged), nil
 	}
 	return c
 }
@@ -429,7 +429,7 @@ func (c *Client) Call(ctx context.Context, tool string, args []byte, late func(i
 func (c *Client) CallReporting(ctx context.Context, tool string, args []byte, late func(invocation.Event), progress func(invocation.Progress)) invocation.Event {
 	s, f := c.live()
 	if f != nil {
-		return unreached(f.Text)
+		return invocation.Event{Kind: invocation.Unreached, Detail: f.Text}
 	}
 	ctx, cancel := withDeadline(ctx, bound.CallDeadline)
 	defer cancel()

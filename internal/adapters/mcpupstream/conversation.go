@@ -2,7 +2,6 @@ package mcpupstream
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
@@ -11,7 +10,7 @@ import (
 )
 
 // conversation is one session with an upstream, from its first byte to its end,
-// whatever it travels on: the lines of a local process (session), or HTTP
+// whatever it travels on: the lines of a local process (local.Session), or HTTP
 // (remote.Session). It is never repaired; what makes it unusable ends it.
 type conversation interface {
 	// Run owns the conversation's goroutines and returns when all of them and what
@@ -41,22 +40,4 @@ type conversation interface {
 	Words() string
 	// Vitals are what views show of it.
 	Vitals() answer.Vitals
-}
-
-func (s *session) Vacated() <-chan struct{} { return s.ended }
-
-func (s *session) Over() <-chan struct{} { return s.gone }
-
-func (s *session) Words() string { return strings.TrimSpace(s.link.stderr()) }
-
-func (s *session) Demise() (string, time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.why, s.endedAt
-}
-
-func (s *session) Vitals() answer.Vitals {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return answer.Vitals{PID: s.link.pid, Noise: s.noise, Strays: s.strays}
 }

@@ -48,12 +48,3 @@ func (c *Client) inquiry(ctx context.Context) (conversation, error) {
 	}
 	return s, nil
 }
-
-// Inquire tells the upstream when nobody waits for its answer any more.
-func (s *session) Inquire(ctx context.Context, q question.Inquiry) answer.Answer {
-	a, id, answered := s.put(ctx, q.Kind, q.Method, s.meta.Inquire(q))
-	if !answered {
-		s.notifyCancelled(id)
-	}
-	return a
-}

@@ -12,13 +12,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/local"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 )
 
 // onSDK is a client of a server that others wrote.
 func onSDK(t *testing.T, server *mcp.Server) *Client {
 	t.Helper()
-	c := newClient("sdk", "1", func() (link, error) {
+	c := newClient("sdk", "1", func() (local.Link, error) {
 		upIn, toUp := net.Pipe()
 		fromUp, upOut := net.Pipe()
 		ctx, cancel := context.WithCancel(context.Background())
@@ -29,11 +30,11 @@ func onSDK(t *testing.T, server *mcp.Server) *Client {
 			upIn.Close()
 			upOut.Close()
 		}()
-		return link{
-			in: toUp, out: fromUp, done: done,
-			stop:   func() { toUp.Close(); cancel(); fromUp.Close(); <-done },
-			exit:   func() string { return "ended" },
-			stderr: func() string { return "" },
+		return local.Link{
+			In: toUp, Out: fromUp, Done: done,
+			Stop:   func() { toUp.Close(); cancel(); fromUp.Close(); <-done },
+			Exit:   func() string { return "ended" },
+			Stderr: func() string { return "" },
 		}, nil
 	})
 	t.Cleanup(c.Close)

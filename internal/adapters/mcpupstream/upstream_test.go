@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/local"
 	"github.com/stewardhost/steward/internal/means/childprocess"
 )
 
@@ -168,7 +169,7 @@ func onPipes(t *testing.T, s script) rig {
 	var mu sync.Mutex
 	var lines []string
 	starts := 0
-	c := newClient("scripted", "1", func() (link, error) {
+	c := newClient("scripted", "1", func() (local.Link, error) {
 		mu.Lock()
 		starts++
 		mu.Unlock()
@@ -186,11 +187,11 @@ func onPipes(t *testing.T, s script) rig {
 			upIn.Close()
 			upOut.Close()
 		}()
-		return link{
-			in: toUp, out: fromUp, pid: starts, done: done,
-			stop:   func() { toUp.Close(); fromUp.Close(); <-done },
-			exit:   func() string { return fmt.Sprintf("exit code %d", code) },
-			stderr: func() string { return "last words" },
+		return local.Link{
+			In: toUp, Out: fromUp, PID: starts, Done: done,
+			Stop:   func() { toUp.Close(); fromUp.Close(); <-done },
+			Exit:   func() string { return fmt.Sprintf("exit code %d", code) },
+			Stderr: func() string { return "last words" },
 		}, nil
 	})
 	t.Cleanup(c.Close)

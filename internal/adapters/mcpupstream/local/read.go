@@ -1,4 +1,4 @@
-package mcpupstream
+package local
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ const besideResult = 4 << 10
 const endless = 8
 
 // read takes every line of the upstream until its output ends.
-func (s *session) read() {
-	lines := envelope.NewLines(s.link.out)
+func (s *Session) read() {
+	lines := envelope.NewLines(s.link.Out)
 	for s.Alive() {
 		line, err := lines.Next(s.lineLimit)
 		if errors.Is(err, envelope.ErrLong) {
@@ -37,12 +37,12 @@ func (s *session) read() {
 }
 
 // howItEnded waits a moment for the exit that goes with the end of a stream.
-func (s *session) howItEnded(otherwise string) string {
+func (s *Session) howItEnded(otherwise string) string {
 	timer := time.NewTimer(awaitExit)
 	defer timer.Stop()
 	select {
-	case <-s.link.done:
-		return s.link.exit()
+	case <-s.link.Done:
+		return s.link.Exit()
 	case <-s.gone:
 		return "" // somebody else has said why
 	case <-timer.C:
@@ -52,7 +52,7 @@ func (s *session) howItEnded(otherwise string) string {
 
 // lineLimit is how long the next line may be: as a result, unless a listing or a
 // resource is awaited.
-func (s *session) lineLimit() int {
+func (s *Session) lineLimit() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.big > 0 {
@@ -63,7 +63,7 @@ func (s *session) lineLimit() int {
 
 // skip goes over a line that is too long without keeping it. The request that it
 // answers is told as soon as it is known.
-func (s *session) skip(lines *envelope.Lines) error {
+func (s *Session) skip(lines *envelope.Lines) error {
 	sieve, told := envelope.NewSieve(), false
 	most := endless * bound.UpstreamLineBytes.Int()
 	err := lines.Discard(func(piece []byte) bool {
@@ -90,7 +90,7 @@ func (s *session) skip(lines *envelope.Lines) error {
 
 // failAll tells everybody who waits that an answer was too large, since it may
 // have been theirs. What still comes for them is late.
-func (s *session) failAll() {
+func (s *Session) failAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, w := range s.waiting {
@@ -106,7 +106,7 @@ func (s *session) failAll() {
 	}
 }
 
-func (s *session) countNoise() {
+func (s *Session) countNoise() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noise++
@@ -117,7 +117,7 @@ func (s *session) countNoise() {
 const largeLine = 512 << 10
 
 // take reads one line, which is valid only during the call unless it is kept.
-func (s *session) take(line []byte, kept bool) {
+func (s *Session) take(line []byte, kept bool) {
 	if s.batches.Load() && bytes.HasPrefix(bytes.TrimSpace(line), []byte("[")) {
 		if strictjson.Check(line, strictjson.Limits{}) != nil {
 			s.countNoise()
@@ -133,7 +133,7 @@ func (s *session) take(line []byte, kept bool) {
 	s.takeMessage(line, kept)
 }
 
-func (s *session) takeMessage(line []byte, kept bool) {
+func (s *Session) takeMessage(line []byte, kept bool) {
 	m := envelope.Read(line)
 	m.Kept = kept
 	switch {
@@ -167,7 +167,7 @@ func (s *session) takeMessage(line []byte, kept bool) {
 
 // takeProgress tells whoever waits for the call how far it is. Under the lock, so
 // that nothing is told once the wait is over.
-func (s *session) takeProgress(params []byte) {
+func (s *Session) takeProgress(params []byte) {
 	request, p, ok := answer.Progress(params)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +176,7 @@ func (s *session) takeProgress(params []byte) {
 	}
 }
 
-func (s *session) kindOf(id int64) (answer.Kind, bool) {
+func (s *Session) kindOf(id int64) (answer.Kind, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.waiting[id]
@@ -188,7 +188,7 @@ func (s *session) kindOf(id int64) (answer.Kind, bool) {
 
 // takeRequest answers what the upstream asks of us. We offer no capability, so
 // there is nothing but the ping (threats, A52).
-func (s *session) takeRequest(m envelope.Message) {
+func (s *Session) takeRequest(m envelope.Message) {
 	if !answer.IsID(m.ID) {
 		s.countNoise()
 		return

@@ -1,4 +1,4 @@
-package mcpupstream
+package local
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // Handshake agrees on a protocol revision; the session cannot call before. No
 // client capability is declared in either era.
-func (s *session) Handshake(ctx context.Context, ownVersion string) error {
+func (s *Session) Handshake(ctx context.Context, ownVersion string) error {
 	params, err := question.Initialize(ownVersion)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (s *session) Handshake(ctx context.Context, ownVersion string) error {
 
 // discover opens the stateless era: nothing is agreed on, but from here on every
 // request says who asks and in which revision.
-func (s *session) discover(ctx context.Context, ownVersion string) (err error) {
+func (s *Session) discover(ctx context.Context, ownVersion string) (err error) {
 	if s.meta, err = question.Stateless(ownVersion); err != nil {
 		return err
 	}

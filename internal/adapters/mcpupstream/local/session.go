@@ -1,4 +1,18 @@
-package mcpupstream
+// Package local is one conversation with an MCP server that speaks in lines over a pair
+// of streams, from its first byte to its end: a local command over its standard input
+// and output.
+//
+// Promised: CallReporting sends at most one tools/call message, ever, and says what
+// became of it by one invocation.Event; no caller waits beyond its deadline; whatever
+// the upstream sends, the memory that it costs is bounded by bound.UpstreamLineBytes,
+// and what it says unasked by bound.UpstreamChatter; of what it asks only the ping is
+// answered. A session is never repaired: whatever makes the streams unusable ends it.
+//
+// Not promised: an order between calls in flight, or that the upstream reads a
+// cancellation. How lines are cut and read is in envelope, what an answer means in
+// answer. One lock guards a session's state, and a line is written by whoever holds its
+// slot; Run owns its goroutines and waits for them.
+package local
 
 import (
 	"context"
@@ -15,27 +29,27 @@ import (
 	"github.com/stewardhost/steward/internal/ground/bound"
 )
 
-// link is a pair of byte streams to a running upstream and what ends it.
-type link struct {
-	in interface { // to the upstream
+// Link is a pair of byte streams to a running upstream and what ends it.
+type Link struct {
+	In interface { // to the upstream
 		io.Writer
 		SetWriteDeadline(time.Time) error
 	}
-	out    io.Reader       // from the upstream
-	pid    int             // for views
-	stop   func()          // ends the upstream and both streams, returns when that is done
-	done   <-chan struct{} // closed when the upstream has ended
-	exit   func() string   // how it ended, once done is closed
-	stderr func() string   // the end of what it said beside the protocol
+	Out    io.Reader       // from the upstream
+	PID    int             // for views
+	Stop   func()          // ends the upstream and both streams, returns when that is done
+	Done   <-chan struct{} // closed when the upstream has ended
+	Exit   func() string   // how it ended, once Done is closed
+	Stderr func() string   // the end of what it said beside the protocol
 }
 
-// session is one conversation with one running upstream, from its first byte to
+// Session is one conversation with one running upstream, from its first byte to
 // its end. It is never repaired: whatever makes the streams unusable ends it.
 //
 // mu guards what is written below it; a line is written by whoever holds the
 // slot; everything else is set before run.
-type session struct {
-	link     link
+type Session struct {
+	link     Link
 	changed  func()          // told of changed tools
 	greeting answer.Greeting // set by handshake, as is meta
 	meta     question.Meta   // nil but in the stateless era
@@ -68,16 +82,20 @@ type waiter struct {
 	progress func(invocation.Progress)
 }
 
+// LateCalls is how many calls of a session, without an answer, are remembered.
+const LateCalls = 1024
+
 // Bounds of a session that no document names.
 const (
-	lateCalls   = 1024        // calls without an answer that are remembered
 	openReplies = 16          // answers to the upstream's own requests that wait
 	sendNotice  = time.Second // for cancellations and replies (field faults, FF44)
 	awaitExit   = time.Second // from the end of a stream to the exit code
 )
 
-func newSession(l link, changed func()) *session {
-	return &session{
+// New is a conversation that has yet to begin; changed is told that the upstream's tools
+// should be listed again.
+func New(l Link, changed func()) *Session {
+	return &Session{
 		link:    l,
 		changed: changed,
 		slot:    make(chan struct{}, 1),
@@ -91,20 +109,20 @@ func newSession(l link, changed func()) *session {
 
 // Run owns the session's goroutines and returns when all of them and the
 // upstream have ended.
-func (s *session) Run() {
+func (s *Session) Run() {
 	var own sync.WaitGroup
 	own.Go(s.read)
 	own.Go(s.serve)
 	own.Go(func() { s.bell.PassOn(s.gone, s.changed) })
 	<-s.gone
-	s.link.stop()
+	s.link.Stop()
 	own.Wait()
 	s.errands.Wait()
 	close(s.ended)
 }
 
 // End makes the session unusable; only the first reason counts.
-func (s *session) End(why string) {
+func (s *Session) End(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -115,7 +133,8 @@ func (s *session) End(why string) {
 	}
 }
 
-func (s *session) Alive() bool {
+// Alive reports whether another call may go out.
+func (s *Session) Alive() bool {
 	select {
 	case <-s.gone:
 		return false
@@ -124,7 +143,7 @@ func (s *session) Alive() bool {
 	}
 }
 
-func (s *session) reason() string {
+func (s *Session) reason() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.why
@@ -136,7 +155,7 @@ const chatterAtOnce = 10 * time.Second
 // unasked accounts for a line of so many bytes that answers nothing. An upstream
 // that says more than bound.UpstreamChatter loses its connection, since reading it
 // would keep the host busy for as long as it likes.
-func (s *session) unasked(size int) {
+func (s *Session) unasked(size int) {
 	const piece = 4 << 10
 	cost := time.Second / time.Duration(bound.UpstreamChatter.Max) * time.Duration(1+size/piece)
 	now := time.Now()
@@ -154,14 +173,14 @@ func (s *session) unasked(size int) {
 
 // errand runs work that outlives its caller but not the session; the lock is
 // held, so that nothing starts after the end.
-func (s *session) errand(work func()) {
+func (s *Session) errand(work func()) {
 	if s.Alive() {
 		s.errands.Go(work)
 	}
 }
 
 // serve answers the upstream's requests, so that the reader never waits for it.
-func (s *session) serve() {
+func (s *Session) serve() {
 	for {
 		select {
 		case <-s.gone:
@@ -176,7 +195,7 @@ func (s *session) serve() {
 
 // write sends one line and returns how much of it went out. A line that went out
 // in part ends the session, since the next one would be read as its rest.
-func (s *session) write(ctx context.Context, line []byte) (int, error) {
+func (s *Session) write(ctx context.Context, line []byte) (int, error) {
 	select {
 	case s.slot <- struct{}{}:
 	case <-ctx.Done():
@@ -189,13 +208,13 @@ func (s *session) write(ctx context.Context, line []byte) (int, error) {
 		return 0, err
 	}
 	deadline, _ := ctx.Deadline()            // none leaves the write to the context alone
-	_ = s.link.in.SetWriteDeadline(deadline) // fails for a closed end, which the write finds
+	_ = s.link.In.SetWriteDeadline(deadline) // fails for a closed end, which the write finds
 	interrupted := make(chan struct{})
 	release := context.AfterFunc(ctx, func() {
-		_ = s.link.in.SetWriteDeadline(time.Unix(1, 0))
+		_ = s.link.In.SetWriteDeadline(time.Unix(1, 0))
 		close(interrupted)
 	})
-	n, err := s.link.in.Write(line)
+	n, err := s.link.In.Write(line)
 	if !release() {
 		<-interrupted // the next writer's deadline must not be overwritten
 	}
@@ -210,7 +229,7 @@ func (s *session) write(ctx context.Context, line []byte) (int, error) {
 }
 
 // expect makes a request known before it is sent.
-func (s *session) expect(k answer.Kind, late func(invocation.Event)) (int64, *waiter) {
+func (s *Session) expect(k answer.Kind, late func(invocation.Event)) (int64, *waiter) {
 	w := &waiter{kind: k, answer: make(chan answer.Answer, 1), late: late}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +242,7 @@ func (s *session) expect(k answer.Kind, late func(invocation.Event)) (int64, *wa
 }
 
 // number is a fresh request id for which nobody waits.
-func (s *session) number() int64 {
+func (s *Session) number() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next++
@@ -231,14 +250,14 @@ func (s *session) number() int64 {
 }
 
 // forget drops a request whose answer is of no interest.
-func (s *session) forget(id int64) {
+func (s *Session) forget(id int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(id)
 }
 
 // drop is the only place where a waiter goes; the lock is held.
-func (s *session) drop(id int64) {
+func (s *Session) drop(id int64) {
 	if w := s.waiting[id]; w != nil {
 		delete(s.waiting, id)
 		if w.kind.Long() {
@@ -250,7 +269,7 @@ func (s *session) drop(id int64) {
 // leave ends the waiting. An answer that came in the same moment is returned;
 // otherwise a later one goes to the waiter's late func, for as long as the
 // owner's hold-back of equal calls lasts.
-func (s *session) leave(id int64, w *waiter) (answer.Answer, bool) {
+func (s *Session) leave(id int64, w *waiter) (answer.Answer, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -267,12 +286,12 @@ func (s *session) leave(id int64, w *waiter) (answer.Answer, bool) {
 }
 
 // keepLate remembers a waiter that nobody waits for; the lock is held.
-func (s *session) keepLate(id int64, w *waiter) {
+func (s *Session) keepLate(id int64, w *waiter) {
 	w.leftAt = time.Now()
 	s.left = append(s.left, id)
 	for len(s.left) > 0 {
 		oldest := s.waiting[s.left[0]]
-		if oldest != nil && len(s.left) <= lateCalls && !tooLate(oldest) {
+		if oldest != nil && len(s.left) <= LateCalls && !tooLate(oldest) {
 			return
 		}
 		s.drop(s.left[0])
@@ -283,7 +302,7 @@ func (s *session) keepLate(id int64, w *waiter) {
 func tooLate(w *waiter) bool { return time.Since(w.leftAt) > bound.RepeatGuard.Duration() }
 
 // deliver gives an answer to whoever waits, exactly once.
-func (s *session) deliver(id int64, a answer.Answer) {
+func (s *Session) deliver(id int64, a answer.Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.waiting[id]
@@ -299,13 +318,13 @@ func (s *session) deliver(id int64, a answer.Answer) {
 }
 
 // ask sends a request that has no effect and waits for its answer.
-func (s *session) ask(ctx context.Context, k answer.Kind, method string, params []byte) answer.Answer {
+func (s *Session) ask(ctx context.Context, k answer.Kind, method string, params []byte) answer.Answer {
 	a, _, _ := s.put(ctx, k, method, params)
 	return a
 }
 
 // put is ask, and gives the request's number and whether it was answered.
-func (s *session) put(ctx context.Context, k answer.Kind, method string, params []byte) (a answer.Answer, id int64, answered bool) {
+func (s *Session) put(ctx context.Context, k answer.Kind, method string, params []byte) (a answer.Answer, id int64, answered bool) {
 	id, w := s.expect(k, nil)
 	defer s.forget(id)
 	if _, err := s.write(ctx, envelope.Request(id, method, params)); err != nil {
@@ -323,7 +342,7 @@ func (s *session) put(ctx context.Context, k answer.Kind, method string, params 
 	return a, id, answered
 }
 
-func (s *session) unanswered() answer.Answer {
+func (s *Session) unanswered() answer.Answer {
 	if s.Alive() {
 		return answer.Of(invocation.TimedOut, "no answer in time")
 	}

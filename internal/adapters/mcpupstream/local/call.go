@@ -1,4 +1,4 @@
-package mcpupstream
+package local
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/failpoint"
+	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
 // CallReporting sends one tools/call and says what became of it; it tells how far
@@ -21,7 +22,7 @@ import (
 //	  ├───── session ends ─────────────────> Broken
 //	  ├───── deadline ──> notice ──────────> TimedOut          (late answer kept)
 //	  └───── cancelled ─> notice ─> grace ─> answer, Cancelled (late answer kept)
-func (s *session) CallReporting(ctx context.Context, tool string, args []byte, late func(invocation.Event), progress func(invocation.Progress)) invocation.Event {
+func (s *Session) CallReporting(ctx context.Context, tool string, args []byte, late func(invocation.Event), progress func(invocation.Progress)) invocation.Event {
 	id, w := s.expect(answer.Call, late)
 	meta := s.meta
 	if progress != nil {
@@ -33,7 +34,7 @@ func (s *session) CallReporting(ctx context.Context, tool string, args []byte, l
 	params, err := meta.Call(tool, args)
 	if err != nil {
 		s.forget(id)
-		return unreached(plain(err).Error())
+		return unreached(fault.From(err).Text)
 	}
 	n, err := s.write(ctx, envelope.Request(id, "tools/call", params))
 	if err != nil {
@@ -62,7 +63,7 @@ func (s *session) CallReporting(ctx context.Context, tool string, args []byte, l
 }
 
 // cancelled asks the upstream to stop and gives it a moment to answer.
-func (s *session) cancelled(id int64, w *waiter) invocation.Event {
+func (s *Session) cancelled(id int64, w *waiter) invocation.Event {
 	select {
 	case a := <-w.answer: // in the same moment
 		return a.Event
@@ -93,7 +94,7 @@ func (s *session) cancelled(id int64, w *waiter) invocation.Event {
 }
 
 // broken prefers an answer that came before the end.
-func (s *session) broken(id int64, w *waiter) invocation.Event {
+func (s *Session) broken(id int64, w *waiter) invocation.Event {
 	if a, answered := s.leave(id, w); answered {
 		return a.Event
 	}
@@ -101,7 +102,7 @@ func (s *session) broken(id int64, w *waiter) invocation.Event {
 }
 
 // unsent is the event of a call whose line did not go out whole.
-func (s *session) unsent(ctx context.Context, n int, err error) invocation.Event {
+func (s *Session) unsent(ctx context.Context, n int, err error) invocation.Event {
 	switch {
 	case n == 0 && !s.Alive():
 		return unreached(s.reason())
@@ -121,7 +122,7 @@ func unreached(detail string) invocation.Event {
 }
 
 // notifyCancelled tells the upstream, without waiting, that nobody waits.
-func (s *session) notifyCancelled(id int64) {
+func (s *Session) notifyCancelled(id int64) {
 	line := envelope.Cancelled(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
