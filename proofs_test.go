@@ -58,11 +58,11 @@ var proofs = []proven{
 	{"FF21, FF24", "an upstream that restarts or dies in a call", at(upstreamT, "TestKilledProcessIsToldAndStartedAgain", upstreamT, "TestAnUpstreamIsKeptOpen", upstreamsT, "TestAServerThatExits"), ""},
 	{"FF25", "nothing is asked of a server but its start, its tools and their calls, and of its resources nothing but what the agent of a daemon asks, or an app that was pointed to one", at(upstreamT, "TestWhatASessionSays", upstreamT, "TestWhatIsSaidOfResources"), ""},
 	{"FF27, FF29", "a slow server slows nobody else, and lists need no server", at(upstreamsT, "TestASlowServerSlowsNobodyElse", mcpdoorT, "TestListsNeedNoUpstream"), ""},
-	{"FF28, FF30", "one of five is down: seen in status with its exit code, back by itself", at(upstreamsT, "TestOneOfFiveIsDown", upstreamT, "TestAnUpstreamIsKeptOpen", upstreamT, "TestPauseGrowsWithFailures"), "an upstream that nobody has asked for since the start is idle, not looked at"},
+	{"FF28, FF30", "one of five is down: seen in status with its exit code, back by itself", at(upstreamsT, "TestOneOfFiveIsDown", upstreamT, "TestAnUpstreamIsKeptOpen", upstreamT, "TestPauseGrowsWithFailures", upstreamT, "TestAVisitEndsAgain", lookoutT, "TestServersAreLookedAtInTurn"), "one that nobody has asked for is seen within ten minutes of the start"},
 	{"FF31, FF35", "a stubborn child ends with its host, however that ends", at(upstreamsT, "TestAStubbornServerEndsWithItsHost", childT, "TestStubbornCommandIsKilledWithinTheGrace", childT, "TestNothingStaysAfterTheHostWasKilled", upstreamT, "TestResultDoesNotWaitForAStubbornProcess"), "Linux; on darwin a process that was orphaned outside its group is not found"},
 	{"FF32", "one process an entry, however many ask", at(upstreamT, "TestCallersShareOneSlowStart", upstreamT, "TestNextStartWaitsForTheFormerProcess"), "there is no pool of more than one: a second entry is a second process"},
 	{"FF37", "each app concerned is told of a grant, a revocation and a drift, and no other", at(mcpdoorT, "TestFromGrantToDisconnection", doorT, "TestClientsSeeWhatTheyMayCall", doorT, "TestStreamsAndCallsTakeTheirTime", upstreamsT, "TestDriftSuspendsThatMethodOnly"), ""},
-	{"FF39, FF40, A48", "what an upstream changes is staged within seconds and not callable", at(upstreamsT, "TestDriftSuspendsThatMethodOnly", upstreamsT, "TestAToolThatChangedWhileTheHostWasDownIsNotCalled", upstreamT, "TestALivingSessionIsListedAgainInTime", resourceT, "TestWordsAreToldFromTheRest"), ""},
+	{"FF39, FF40, A48", "what an upstream changes is staged within seconds and not callable", at(upstreamsT, "TestDriftSuspendsThatMethodOnly", upstreamsT, "TestAToolThatChangedWhileTheHostWasDownIsNotCalled", upstreamT, "TestALivingSessionIsListedAgainInTime", lookoutT, "TestServersAreLookedAtInTurn", resourceT, "TestWordsAreToldFromTheRest"), ""},
 	{"FF41, FF43", "all pages or none", at(upstreamT, "TestListGivesAllOrAFault"), ""},
 	{"FF45, FF47", "an upstream that stops reading, and a limit of its own for each method and call", at(upstreamT, "TestUpstreamThatStopsReadingHoldsNobody", upstreamsT, "TestAServerThatStopsReading", upstreamsT, "TestEachMethodHasItsLimit"), ""},
 	{"FF44, FF48", "giving up, in both eras: the server hears of it, a late answer reconciles, open streams stay alive", at(upstreamT, "TestGivingUp", upstreamT, "TestCancellationGoesOutAtOnce", upstreamsT, "TestACancelledCall", doorT, "TestCancelling", doorT, "TestAnOpenStreamIsKeptAlive", remoteT, "TestGivingUp", remoteT, "TestAReaderThatGivesUp"), ""},
@@ -158,6 +158,7 @@ const (
 	doorT         = "internal/faces/mcp"
 	upstreamsT    = "test/upstreams"
 	linkT         = "internal/domain/pool/link"
+	lookoutT      = "internal/service/importer/lookout"
 	linksT        = "internal/service/links"
 	portT         = "test/port"
 	liveT         = "test/cli/live"

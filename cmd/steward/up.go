@@ -34,6 +34,7 @@ import (
 	"github.com/stewardhost/steward/internal/service/builtins"
 	"github.com/stewardhost/steward/internal/service/dispatch"
 	"github.com/stewardhost/steward/internal/service/importer"
+	"github.com/stewardhost/steward/internal/service/importer/lookout"
 	"github.com/stewardhost/steward/internal/service/links"
 	"github.com/stewardhost/steward/internal/service/owner"
 	"github.com/stewardhost/steward/internal/service/recovery"
@@ -135,6 +136,7 @@ func (p *parts) beside(ctx context.Context, follow func(context.Context)) (wait 
 	all.Go(func() { p.tools.Run(ctx) })
 	all.Go(func() { p.shelves.Run(ctx) })
 	all.Go(func() { upkeep.Run(ctx, p.store.Sweep, p.log) })
+	all.Go(func() { lookout.Run(ctx, lookout.Ports{Enabled: p.importer.Enabled, Visit: p.fleet.Visit}, p.log) })
 	return all.Wait
 }
 

@@ -86,8 +86,9 @@ type Client struct {
 	session   conversation // nil unless one was ready when last looked at
 	startedAt time.Time    // of session
 	previous  conversation // which must have vacated before the next begins
-	starts    int
-	failures  int // in a row
+	asked     bool         // somebody wants it open, not only looked at
+	starts    int          // since then
+	failures  int          // in a row
 	failedAt  time.Time
 	retryAt   time.Time
 	failure   *fault.Fault // the last one; its cause is for the owner
@@ -257,7 +258,7 @@ func (c *Client) Open(ctx context.Context) error {
 	if c.verified(ctx) != nil {
 		return nil
 	}
-	a, _, err := c.attempt()
+	a, _, err := c.attempt(true)
 	if a == nil {
 		return err
 	}
@@ -274,11 +275,18 @@ func (a *attempt) wait(ctx context.Context) error {
 }
 
 // attempt is the start to wait for, and whether it begins now; or nil and why
-// there is nothing to wait for.
-func (c *Client) attempt() (a *attempt, fresh bool, err error) {
+// there is nothing to wait for. Keep says that the session is wanted, not only a look
+// at it.
+func (c *Client) attempt(keep bool) (a *attempt, fresh bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.look()
+	switch asked := c.asked; {
+	case asked && !keep:
+		return nil, false, nil
+	default:
+		c.asked = asked || keep
+	}
 	switch {
 	case c.open.Err() != nil:
 		return nil, false, errSwitchedOff
@@ -291,7 +299,9 @@ func (c *Client) attempt() (a *attempt, fresh bool, err error) {
 	}
 	a, previous := &attempt{done: make(chan struct{})}, c.previous
 	c.starting = a
-	c.starts++
+	if c.asked {
+		c.starts++
+	}
 	c.work.Go(func() { c.start(a, previous) })
 	c.tellKeeper()
 	return a, true, nil
@@ -321,6 +331,9 @@ func (c *Client) start(a *attempt, previous conversation) {
 	case c.open.Err() != nil:
 		s.End("closed")
 		a.err = errSwitchedOff
+	case !c.asked:
+		s.End("nobody asks for it")
+		c.failure, c.failures = nil, 0
 	default:
 		c.session, c.startedAt = s, time.Now()
 	}
@@ -391,7 +404,7 @@ func plain(err error) error { return errors.New(fault.From(err).Text) }
 // answer that is no listing. Without a deadline of its own, ctx gets
 // bound.StartDeadline.
 func (c *Client) List(ctx context.Context) (Listing, error) {
-	a, fresh, err := c.attempt()
+	a, fresh, err := c.attempt(true)
 	if a != nil {
 		err = a.wait(ctx)
 	}

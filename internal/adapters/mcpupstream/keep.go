@@ -1,6 +1,7 @@
 package mcpupstream
 
 import (
+	"context"
 	"time"
 
 	"github.com/stewardhost/steward/internal/ground/bound"
@@ -13,6 +14,18 @@ import (
 // now is looked at even where nobody calls (field faults, FF21, FF28, FF30). Call it
 // once, before the first Open; it ends with Close.
 func (c *Client) KeepOpen() { c.work.Go(c.keep) }
+
+// Visit opens an upstream that nobody has asked for, so that what it offers now is
+// looked at (OnOpened), and ends it again, unless somebody asks for it meanwhile. How it
+// went is in Status. One that was asked for is left alone: KeepOpen looks after it.
+// Faults: those of Open.
+func (c *Client) Visit(ctx context.Context) error {
+	a, _, err := c.attempt(false)
+	if a == nil {
+		return err
+	}
+	return a.wait(ctx)
+}
 
 func (c *Client) keep() {
 	for {
@@ -30,7 +43,7 @@ func (c *Client) keep() {
 		case <-over:
 		case <-c.news:
 		case <-pause.C:
-			_, _, _ = c.attempt() // how it goes is seen in the next round
+			_, _, _ = c.attempt(true) // how it goes is seen in the next round
 		}
 		pause.Stop()
 	}
@@ -47,7 +60,7 @@ func (c *Client) standing() (over <-chan struct{}, until time.Duration) {
 		return c.session.Over(), -1
 	case c.starting != nil:
 		return c.starting.done, -1
-	case c.starts == 0:
+	case !c.asked:
 		return nil, -1
 	}
 	at := c.retryAt

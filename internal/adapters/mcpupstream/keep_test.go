@@ -1,6 +1,7 @@
 package mcpupstream
 
 import (
+	"context"
 	"io"
 	"strings"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
 // FF21, FF28, FF30: an upstream that was asked for once comes back by itself, after
@@ -137,5 +139,58 @@ func TestAnUpstreamMayTalkWithinItsBound(t *testing.T) {
 			t.Errorf("status %+v", r.Status())
 		}
 		r.Close()
+	})
+}
+
+// A visit looks at what an upstream offers and ends it, says how that went, and is none
+// once somebody has asked; who asks during one keeps what it began (threats, A48; field
+// faults, FF28).
+func TestAVisitEndsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		up, looked, ended := true, 0, make(chan struct{}, 8)
+		r := onPipes(t, script{initialize: func(u *upstream, m request) int {
+			<-time.After(time.Second)
+			if up {
+				return u.result(m, greetingJSON)
+			}
+			return 4
+		}, list: func(u *upstream, m request) int {
+			return u.result(m, `{"tools":[]}`)
+		}, ended: func() { ended <- struct{}{} }})
+		r.KeepOpen()
+		r.OnOpened(func(context.Context, Listing) error { looked++; return nil })
+		for range 2 {
+			if err := r.Visit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(time.Hour) // it is not opened again by itself
+			if len(ended) != 1 {
+				t.Fatal("it was not ended")
+			}
+			<-ended
+		}
+		if got := r.Status(); looked != 2 || r.starts() != 2 || got.State != Idle || got.Restarts != 0 || r.Ready() {
+			t.Errorf("%d looks, %d starts, %+v", looked, r.starts(), got)
+		}
+
+		up = false
+		if err := r.Visit(t.Context()); !fault.Is(err, fault.Unavailable) {
+			t.Error(err)
+		}
+		<-time.After(time.Hour)
+		if got := r.Status(); got.State != Failed || !strings.Contains(got.Reason, "exit code 4") || r.starts() != 3 {
+			t.Errorf("%d starts, %+v", r.starts(), got)
+		}
+
+		up = true
+		visited := make(chan error, 1)
+		go func() { visited <- r.Visit(t.Context()) }()
+		synctest.Wait()
+		if err := r.Open(t.Context()); err != nil || <-visited != nil {
+			t.Error(err)
+		}
+		if err := r.Visit(t.Context()); err != nil || !r.Ready() || r.starts() != 4 || r.Status().Restarts != 0 {
+			t.Errorf("%v, %d starts, %+v", err, r.starts(), r.Status())
+		}
 	})
 }

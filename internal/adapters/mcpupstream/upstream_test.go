@@ -45,6 +45,7 @@ type script struct {
 	call       func(u *upstream, m request) int // the first call only
 	every      func(u *upstream, m request) int // all calls
 	other      func(u *upstream, m request) int
+	ended      func() // told when one has ended
 }
 
 const goOn = -1
@@ -184,6 +185,9 @@ func onPipes(t *testing.T, s script) rig {
 		go func() {
 			defer close(done)
 			code = u.run()
+			if s.ended != nil {
+				s.ended()
+			}
 			upIn.Close()
 			upOut.Close()
 		}()

@@ -41,6 +41,10 @@ var (
 	UpstreamLineBytes = Row{"upstream_line_bytes", 8 << 20, Bytes, fault.TooLarge, "field faults, FF64", "adapters/mcpupstream"}
 	RelistPause       = Row{"relist_pause_ms", 500, Milliseconds, fault.RateLimited, "field faults, FF39", "adapters/mcpupstream"}
 	RelistEvery       = Row{"relist_every_s", 300, Seconds, fault.Unavailable, "threats, A48", "adapters/mcpupstream"}
+	FirstLookLeast    = Row{"first_look_least_s", 60, Seconds, fault.Unavailable, "ours: a host starts first", "service/importer"}
+	FirstLookMost     = Row{"first_look_most_s", 600, Seconds, fault.Unavailable, "ours: looks at many servers are spread over it", "service/importer"}
+	LookEvery         = Row{"look_every_s", 6 * 3600, Seconds, fault.Unavailable, "threats, A48: what nobody uses can wait", "service/importer"}
+	LookAgain         = Row{"look_again_s", 900, Seconds, fault.Unavailable, "field faults, FF28: after a look that failed", "service/importer"}
 	ListingTools      = Row{"listing_tools", 512, Count, fault.TooLarge, "field faults, FF43", "adapters/mcpupstream"}
 	ListingPages      = Row{"listing_pages", 128, Count, fault.TooLarge, "field faults, FF41", "adapters/mcpupstream"}
 	ListingBytes      = Row{"listing_bytes", 4 << 20, Bytes, fault.TooLarge, "field faults, FF63", "adapters/mcpupstream"}
@@ -86,7 +90,7 @@ var poolRows = []Row{
 	JSONBytes, JSONDepth, JSONNodes, RequestBytes, RequestDepth, RequestNodes, AdminBytes, ClientFileBytes, ClientFileNodes, BridgeLineBytes, BridgeRequests, BridgeDrain, DiffCells, SettingsBytes, AnswerBytes, ResultBytes, ResultLinks, ResultDepth, ResultNodes,
 	DescriptorBytes, ContractURLBytes, ContractMethods, SchemaBytes, SchemaDepth, SchemaNodes, SchemaProperties,
 	SchemaEnum, TitleBytes, DescriptionBytes, LabelBytes, CallDeadline, CallGrace, StartDeadline, StopGrace,
-	UpstreamLineBytes, RelistPause, RelistEvery, ListingTools, ListingPages, ListingBytes, ListingDepth, ListingNodes, ToolBytes, StderrBytes,
+	UpstreamLineBytes, RelistPause, RelistEvery, FirstLookLeast, FirstLookMost, LookEvery, LookAgain, ListingTools, ListingPages, ListingBytes, ListingDepth, ListingNodes, ToolBytes, StderrBytes,
 	TxAhead, TxBack,
 	ResultsKept, CallsKept, RepeatGuard, ConfirmationLife, AppConfirmations, OpenConfirmations, QuestionLife, ResourcePerMinute, ResourceAtOnce, AccountAtOnce, BudgetMost, ItemKeyBytes, ItemValueBytes, PageRows,
 	HTTPConnections, HTTPHeaderBytes, HTTPHeader, HTTPRequest, HTTPIdle, HTTPWrite,

@@ -161,6 +161,17 @@ func (im *Importer) stage(ctx context.Context, owner id.Owner, e Entry) (id.Reso
 	return res.ID, adapter, nil
 }
 
+// Enabled lists the entries that are switched on, of all owners.
+func (im *Importer) Enabled(ctx context.Context) (out []id.Adapter, err error) {
+	rows, err := im.store.Adapters(ctx)
+	for _, a := range rows {
+		if a.State == view.Enabled {
+			out = append(out, a.ID)
+		}
+	}
+	return out, err
+}
+
 // Relist does what an upstream's word that its tools have changed asks for. The
 // word of an entry that is only being looked at is nothing yet.
 func (im *Importer) Relist(ctx context.Context, adapter id.Adapter) error {

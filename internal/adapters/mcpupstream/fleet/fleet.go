@@ -63,6 +63,15 @@ func (f *Fleet) Client(adapter id.Adapter) (*mcpupstream.Client, bool) {
 	return c, ok
 }
 
+// Visit looks at what an entry's server offers now, where nobody has asked for it since
+// the host began; the entry need not be known.
+func (f *Fleet) Visit(ctx context.Context, adapter id.Adapter) error {
+	if c, ok := f.Client(adapter); ok {
+		return c.Visit(ctx)
+	}
+	return nil
+}
+
 // Read asks the server of an entry for a resource, once, opening the connection if
 // need be. Faults: not_found for an entry that is not known, else those of
 // mcpupstream.Client.ReadResource.
