@@ -50,7 +50,7 @@ var floors = []floor{
 // nouns is the order in which the nouns of a wing may know each other: one may
 // import those left of it. Wings do not import each other.
 var nouns = map[string][]string{
-	"bus": {"topic", "describe", "read"},
+	"bus": {"topic", "describe", "read", "tool"},
 	"pool": {
 		"contract", "narrowing", "budget", "grant", "resource", "item", "consent", "confirmation",
 		"invocation", "audit", "projection", "link", "authority", "view", "credential",
@@ -119,6 +119,7 @@ var jsonV1 = map[string]string{
 	"internal/faces/mcp": "the MCP SDK takes json.RawMessage",
 	"examples":           "an app that is not ours uses what it likes",
 	"executor":           "an app's own package stands on the standard library's JSON",
+	"capsule":            "so does a capsule's; what goes over the wire is strict",
 }
 
 // home says which folders may use a module of others. Tests, kits, suites and

@@ -12,6 +12,8 @@ var busProofs = []proven{
 	{"I84", "no subscription reaches another principal", at(natsbusT, "TestTheServerAndGoAgree", natsbusT, "TestSubscriptionsStayInside", topicT, "TestCoversIsSubset"), ""},
 	{"I85", "after unload or revocation entries vanish and reads fail", at(natsbusT, "TestNothingGetsThroughAClosedGate", natsbusT, "TestServersOfOthersHoldTheRights", brokerT, "TestUnloadingEndsWhatWaitsForIt", storeT, "TestACapsuleIsReadableWithAGrantOfRead", busdoorT, "TestFromInstallationToRemoval", busdoorT, "TestTheAgentOfADaemonReadsResources"), ""},
 	{"A70, A71, A73, A75", "payload principals, crossed and forged answers, wide subscriptions", at(natsbusT, "TestARawClientForgesNothing", natsbusT, "TestSubscriptionsStayInside", brokerT, "TestAnswersThatCrossOverAreDropped"), ""},
+	{"I77, I80, A73, A75", "a tool of a capsule is called in the principal's name, by one capsule, and answered by that one", at(natsbusT, "TestACallReachesOneCapsuleAlone", natsbusT, "TestToolAnswersAreNotForged", toolT, "TestAnAnswerCountsForItsQuestionAlone", workbenchT, "TestACallEndsAsWhatHappened", busdoorT, "TestACapsulesToolsAreMethods"), ""},
+	{"A48, I34", "a tool of a capsule that drifted is off before any call meets it", at(workbenchT, "TestNoCallBeforeTheToolsAreMerged", busdoorT, "TestADriftedToolOfACapsuleIsOff"), ""},
 	{"A72", "a squatter never wins, and is told of", at(brokerT, "TestACollisionIsAnEventEachTime", brokerT, "TestACapsuleThatMayNotBeReadIsNotThere"), ""},
 	{"A74", "floods and large answers end at their caps", at(describeT, "TestWhatDoesNotCountIsDroppedWithAReason", capsulewireT, "TestReadAnswers", capsulehostT, "TestACapsuleThatMisbehavesIsEnded"), ""},
 	{"R11", "a partition fails closed, and heals within three seconds", at(natsbusT, "TestAPartitionFailsClosedAndHeals", natsbusT, "TestTheBrokerComesBackAfterItsConnectionIsCut", natsbusT, "TestAFloodDelaysNobodyElseAndIsTold", natsbusT, "TestTheServerGoesAwayAndComesBack", brokerT, "TestASeveredBusIsToldAtOnce", busdoorT, "TestServersOfSomebodyElseCarryTheBus"), ""},
@@ -34,6 +36,8 @@ const (
 	capsulehostT = "internal/adapters/capsulehost"
 	capsulefileT = "internal/adapters/capsulehost/capsulefile"
 	capsulewireT = "protocol/capsulewire"
+	toolT        = "internal/domain/bus/tool"
+	workbenchT   = "internal/service/workbench"
 	topicT       = "internal/domain/bus/topic"
 	describeT    = "internal/domain/bus/describe"
 	readT        = "internal/domain/bus/read"

@@ -17,6 +17,9 @@
 //		...
 //	}
 //
+// With Tools it also does things: each becomes a method that the owner reviews and
+// grants, and a call of it arrives at most once.
+//
 // The host starts the program once for each owner and says for whom; a handler
 // gets that as a Caller, which nothing but the host's own word can make. Serve
 // promises at most one answer a request, that a handler's context ends with the
@@ -77,8 +80,8 @@ func (c Caller) Principal() string { return c.principal }
 // Capsule is the name under which the owner installed the program.
 func (c Caller) Capsule() string { return c.capsule }
 
-// Capsule is the two questions. Describe is required; without Read every read is
-// somebody else's.
+// Capsule is what a program answers. Describe or Tools is required; without Read
+// every read is somebody else's.
 type Capsule struct {
 	// Describe gives everything there is to list. An error leaves the capsule out
 	// of this list, which is then called incomplete; it never means "nothing".
@@ -86,4 +89,6 @@ type Capsule struct {
 	// Read gives what a URI holds. ErrNotMine means silence; any other error is
 	// told to the client, so its text must be fit for that.
 	Read func(ctx context.Context, who Caller, uri string) ([]Content, error)
+	// Tools are what apps may call, once the owner has approved them.
+	Tools []Tool
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 const (
 	describeTopic = "resource.v1.request.describe"
 	readTopic     = "resource.v1.request.read"
+	toolsTopic    = "tool.v1.request.describe"
+	executeTopic  = "tool.v1.execute." // and the tool's name
 
 	maxCalls = 64
 	maxLine  = 1<<20 + 64<<10
@@ -30,8 +33,11 @@ func Serve(ctx context.Context, c Capsule) error {
 
 // ServeOn is Serve over other streams, for tests.
 func ServeOn(ctx context.Context, c Capsule, in io.Reader, out io.Writer) error {
-	if c.Describe == nil {
-		return errors.New("capsule: Describe is required")
+	if c.Describe == nil && len(c.Tools) == 0 {
+		return errors.New("capsule: Describe or Tools is required")
+	}
+	if err := checkTools(c.Tools); err != nil {
+		return err
 	}
 	s := &server{capsule: c, out: out, open: map[string]context.CancelFunc{}, slots: make(chan struct{}, maxCalls)}
 	ctx, cancel := context.WithCancel(ctx)
@@ -122,8 +128,16 @@ func (s *server) answer(ctx context.Context, f capsulewire.HostFrame) {
 }
 
 func (s *server) run(ctx context.Context, f capsulewire.HostFrame) (any, error) {
+	if tool, ok := strings.CutPrefix(f.Topic, executeTopic); ok {
+		return s.execute(ctx, tool, f.Payload)
+	}
 	switch f.Topic {
+	case toolsTopic:
+		return s.tools(), nil
 	case describeTopic:
+		if s.capsule.Describe == nil {
+			return capsulewire.DescribeResponse{}, nil
+		}
 		list, err := s.capsule.Describe(ctx, s.who)
 		return capsulewire.DescribeResponse{Resources: list}, err
 	case readTopic:

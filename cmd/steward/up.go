@@ -215,9 +215,10 @@ func (p *parts) build(ctx context.Context, o cli.UpOptions) error {
 	p.port = dispatch.New(p.store, p.fleet.executor, p.store.Node(), p.store.Epoch(), p.log)
 	p.watch()
 	if p.capsules, err = buswing.New(ctx, buswing.Parts{Store: p.store, Owner: p.owner, Folder: o.Data, Version: version, Log: p.log, Servers: o.Servers,
-		Changed: func() { p.shelves.Changed(p.owner) }}); err != nil {
+		Changed: func() { p.shelves.Changed(p.owner) }, Merge: p.opened}); err != nil {
 		return err
 	}
+	p.fleet.wing = p.capsules
 	p.shelves = library.New(library.Ports{Readable: p.store.Readable, List: p.capsules.List, Read: p.capsules.Read, WasRead: p.store.WasRead,
 		Links: links.New(p.store.LinkKey(), links.Ports{Behind: p.store.Behind, Read: p.fleet.Read, WasRead: p.store.WasRead})})
 	p.tools = mcp.New(mcp.Ports{Find: p.store.FindToken, Catalog: p.store.Catalog, Call: p.port.Call, Denied: p.store.Denied, Library: p.shelves},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/stewardhost/steward/cmd/steward/buswing"
 	"github.com/stewardhost/steward/internal/adapters/clientconfig"
 	"github.com/stewardhost/steward/internal/adapters/issuer"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
@@ -31,6 +32,7 @@ type upstreams struct {
 	*fleet.Fleet
 	gate *egress.Gate // with the operator's exceptions
 	desk *signin.Desk
+	wing *buswing.Wing // of the capsules, whose tools are adapters as well; set before the first call
 
 	mu  sync.Mutex
 	web map[id.Adapter]way // of remote servers in use
@@ -151,6 +153,11 @@ func (f *upstreams) Drop(adapter id.Adapter) {
 // List opens the connection if needed and reads everything that it offers.
 func (f *upstreams) List(ctx context.Context, adapter id.Adapter) (importer.Listed, error) {
 	client, ok := f.Client(adapter)
+	if !ok && f.wing != nil {
+		if listed, mine, err := f.wing.Tools(ctx, adapter); mine {
+			return listed, err
+		}
+	}
 	if !ok {
 		return importer.Listed{}, fault.New(fault.NotFound, "there is no such connection")
 	}
@@ -172,6 +179,9 @@ func listedOf(l mcpupstream.Listing) importer.Listed {
 // Connection tells how an entry's connection stands.
 func (f *upstreams) Connection(adapter id.Adapter) (view.Connection, bool) {
 	client, ok := f.Client(adapter)
+	if !ok && f.wing != nil {
+		return f.wing.Connection(adapter)
+	}
 	if !ok {
 		return view.Connection{}, false
 	}
@@ -191,6 +201,9 @@ func (f *upstreams) Connection(adapter id.Adapter) (view.Connection, bool) {
 
 func (f *upstreams) executor(adapter id.Adapter) (dispatch.Executor, bool) {
 	client, ok := f.Client(adapter)
+	if !ok && f.wing != nil {
+		return f.wing.Executor(adapter)
+	}
 	if !ok {
 		return nil, false
 	}

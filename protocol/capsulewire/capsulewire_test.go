@@ -56,6 +56,49 @@ func TestDescribeRefusesWhatIsNoReply(t *testing.T) {
 	}
 }
 
+const aTool = `{"name":"add","title":"Add","description":"d","input-schema":"{}","output-schema":"{}",` +
+	`"annotations":{"read-only":true,"destructive":false,"idempotent":true,"open-world":false}}`
+
+func TestOneBadToolSpoilsNoOther(t *testing.T) {
+	for name, one := range map[string]string{
+		"unknown member": `{"name":"a","input-schema":"{}","x":1}`, "no name": `{"input-schema":"{}"}`, "no schema": `{"name":"a"}`, "null": `{"name":"a","input-schema":"{}","title":null}`,
+		"a schema in its place": `{"name":"a","input-schema":{}}`, "no object": `1`, "twice": `{"name":"a","input-schema":"{}","annotations":{"read-only":1}}`,
+	} {
+		got, err := capsulewire.DecodeTools([]byte(`{"tools":[` + one + `,` + aTool + `]}`))
+		if err != nil || len(got) != 2 || got[0].Err == nil || got[0].Name != "" || got[1].Err != nil || got[1].Name != "add" || !*got[1].Annotations.ReadOnly {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	if got, err := capsulewire.DecodeTools([]byte(`{"tools":[` + strings.Repeat(`{},`, 64) + `{}]}`)); !fault.Is(err, fault.TooLarge) || got != nil {
+		t.Errorf("65 tools: %v, %v", got, err)
+	}
+}
+
+func TestAnswersToCalls(t *testing.T) {
+	text := `{"text":{"text":"x"}}`
+	for name, c := range map[string]struct {
+		raw  string
+		want fault.Code
+	}{
+		"all": {`{"call-id":"c","contents":[` + text + `,{"blob":{"mime-type":"image/png","blob":""}}],"structured":{},"is-error":false}`, ""}, "the least": {`{"call-id":"c","is-error":true}`, ""},
+		"no id": {`{"is-error":true}`, fault.InvalidRequest}, "no word": {`{"call-id":"c"}`, fault.InvalidRequest}, "both arms": {`{"call-id":"c","is-error":false,"contents":[{"text":{"text":"x"},"blob":{"mime-type":"a/b","blob":""}}]}`, fault.InvalidRequest},
+		"no arm": {`{"call-id":"c","is-error":false,"contents":[{}]}`, fault.InvalidRequest}, "an array": {`{"call-id":"c","is-error":false,"structured":[]}`, fault.InvalidRequest},
+		"null": {`{"call-id":"c","is-error":false,"structured":null}`, fault.InvalidRequest}, "no type": {`{"call-id":"c","is-error":false,"contents":[{"blob":{"blob":""}}]}`, fault.InvalidRequest},
+		"unknown": {`{"call-id":"c","is-error":false,"x":1}`, fault.InvalidRequest}, "65 chunks": {`{"call-id":"c","is-error":false,"contents":[` + strings.Repeat(text+`,`, 64) + text + `]}`, fault.TooLarge},
+	} {
+		if _, err := capsulewire.DecodeExecuted([]byte(c.raw)); code(err) != c.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for raw, want := range map[string]fault.Code{
+		`{"call-id":"c","arguments":{}}`: "", `{"call-id":"c","arguments":[]}`: fault.InvalidRequest, `{"call-id":"c"}`: fault.InvalidRequest, `{"arguments":{}}`: fault.InvalidRequest,
+	} {
+		if _, err := capsulewire.DecodeExecute([]byte(raw)); code(err) != want {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}
+
 func TestReadAnswers(t *testing.T) {
 	chunk := `{"text":{"uri":"n:a","text":"x"}}`
 	blob := func(n int) string { return `{"blob":{"uri":"n:a","blob":"` + strings.Repeat("AAAA", n/3) + `"}}` }
@@ -107,7 +150,9 @@ func TestFramesHaveOneFormEach(t *testing.T) {
 
 // Accepted bytes come back after encoding, and refused ones give nothing.
 func FuzzDecode(f *testing.F) {
-	for _, seed := range []string{`{"resources":[` + full + `]}`, `{"uri":"n:a","contents":[{"text":{"uri":"n:a","text":"x"}},{"blob":{"uri":"b","blob":"eA=="}}]}`,
+	for _, seed := range []string{`{"tools":[` + aTool + `]}`, `{"call-id":"c","arguments":{"a":[1]}}`,
+		`{"call-id":"c","contents":[{"text":{"text":"x"}},{"blob":{"mime-type":"image/png","blob":"eA=="}}],"structured":{"n":1e2},"is-error":true}`,
+		`{"resources":[` + full + `]}`, `{"uri":"n:a","contents":[{"text":{"uri":"n:a","text":"x"}},{"blob":{"uri":"b","blob":"eA=="}}]}`,
 		`{"uri":"n:a","error":"no","meta":"{}"}`, `{"type":"reply","id":"1","payload":{"a":[1]}}`, `{}`} {
 		f.Add([]byte(seed))
 	}
@@ -143,6 +188,28 @@ func FuzzDecode(f *testing.F) {
 				t.Fatal(err, diff)
 			}
 		}
+		if r, err := capsulewire.DecodeExecuted(raw); err == nil {
+			again, err := capsulewire.Encode(r)
+			if err != nil {
+				t.Fatalf("%s: %v", raw, err)
+			}
+			back, err := capsulewire.DecodeExecuted(again)
+			if diff := cmp.Diff(r, back); err != nil || diff != "" {
+				t.Fatal(err, diff)
+			}
+		}
+		if list, err := capsulewire.DecodeTools(raw); err == nil {
+			for _, d := range list {
+				again, err := capsulewire.Encode(capsulewire.ToolsResponse{Tools: []capsulewire.ToolDefinition{d.ToolDefinition}})
+				if err != nil || d.Err != nil {
+					continue
+				}
+				back, err := capsulewire.DecodeTools(again)
+				if err != nil || len(back) != 1 || cmp.Diff(d.ToolDefinition, back[0].ToolDefinition) != "" {
+					t.Fatalf("%s: %v", again, err)
+				}
+			}
+		}
 		if fr, err := capsulewire.DecodeCapsuleFrame(raw); err == nil {
 			line, err := capsulewire.EncodeFrame(fr)
 			if err != nil || strings.Count(string(line), "\n") != 1 {
@@ -161,9 +228,13 @@ func code(err error) fault.Code {
 
 // The WIT file and the structs are one contract.
 func TestRecordsAreThoseOfTheWITFile(t *testing.T) {
-	file, err := os.ReadFile("../../contracts/astrid-bus/resource.wit")
-	if err != nil {
-		t.Fatal(err)
+	var file []byte
+	for _, name := range []string{"resource", "tool"} {
+		part, err := os.ReadFile("../../contracts/astrid-bus/" + name + ".wit")
+		if err != nil {
+			t.Fatal(err)
+		}
+		file = append(file, part...)
 	}
 	want := map[string][]string{}
 	for _, m := range regexp.MustCompile(`(?s)(?:record|variant) ([a-z-]+) \{(.*?)\}`).FindAllStringSubmatch(string(file), -1) {
@@ -178,11 +249,14 @@ func TestRecordsAreThoseOfTheWITFile(t *testing.T) {
 		"resource-text": capsulewire.ResourceText{}, "resource-blob": capsulewire.ResourceBlob{}, "resource-contents": capsulewire.ResourceContents{},
 		"describe-request": capsulewire.DescribeRequest{}, "describe-response": capsulewire.DescribeResponse{},
 		"read-request": capsulewire.ReadRequest{}, "read-response": capsulewire.ReadResponse{},
+		"tool-annotations": capsulewire.ToolAnnotations{}, "tool-definition": capsulewire.ToolDefinition{}, "tool-text": capsulewire.ToolText{},
+		"tool-blob": capsulewire.ToolBlob{}, "tool-contents": capsulewire.ToolContents{}, "tools-request": capsulewire.ToolsRequest{},
+		"tools-response": capsulewire.ToolsResponse{}, "execute-request": capsulewire.ExecuteRequest{}, "execute-response": capsulewire.ExecuteResponse{},
 	} {
 		got[name] = nil
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(record)) {
 			tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if f.Type.Kind() == reflect.Pointer && name != "resource-contents" {
+			if f.Type.Kind() == reflect.Pointer && !strings.HasSuffix(name, "-contents") {
 				tag += " option"
 			}
 			got[name] = append(got[name], tag)

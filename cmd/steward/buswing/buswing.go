@@ -19,12 +19,13 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/domain/bus/describe"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
-	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/faces/cli/bus"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/service/broker"
 	"github.com/stewardhost/steward/internal/service/builtins"
+	"github.com/stewardhost/steward/internal/service/importer"
+	"github.com/stewardhost/steward/internal/service/workbench"
 )
 
 // Parts are what the wing is wired with; all are required.
@@ -35,6 +36,7 @@ type Parts struct {
 	Version string      // of the host
 	Servers bus.Servers // of somebody else; the zero value is the one in the process
 	Changed func()      // what the capsules serve may be different now
+	Merge   func(ctx context.Context, adapter id.Adapter, l importer.Listed) error
 	Log     *slog.Logger
 }
 
@@ -43,6 +45,7 @@ type Wing struct {
 	*broker.Broker
 	Shelf *capsulehost.Shelf
 
+	tools *workbench.Workbench
 	parts Parts
 	host  *capsulehost.Host
 	node  string
@@ -72,7 +75,8 @@ func New(ctx context.Context, p Parts) (*Wing, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.host = capsulehost.New(capsulehost.Ports{Admit: w.admit, Joined: w.Joined, Left: w.Left}, topic.PrincipalOf(p.Owner), capsulehost.Options{
+	w.tools = w.newTools()
+	w.host = capsulehost.New(capsulehost.Ports{Admit: w.admit, Joined: w.joined, Left: w.left}, topic.PrincipalOf(p.Owner), capsulehost.Options{
 		Log: p.Log, Tenant: w.node, Version: p.Version, Self: []string{self, Verb},
 		Inside: map[string]capsulehost.Handler{"introspect": w.introspect()}, Shipped: map[string]int{"files": 1},
 	})
@@ -84,9 +88,7 @@ func New(ctx context.Context, p Parts) (*Wing, error) {
 			}
 			return p.Store.EnsureCapsule(ctx, p.Owner, seed)
 		},
-		Remove: func(ctx context.Context, name string) error {
-			return p.Store.RemoveCapsule(ctx, p.Owner, resource.AliasCapsule+name)
-		},
+		Remove: w.remove, Place: w.place, Look: w.look,
 	})
 	return w, err
 }
@@ -164,7 +166,7 @@ func (w *Wing) open() (*natsbus.Bus, error) {
 }
 
 func (w *Wing) listener() natsbus.Listener {
-	return natsbus.Listener{Described: w.Described, Read: w.WasRead, Lost: w.Lost, Cut: w.Severed, Back: w.Joined,
+	return natsbus.Listener{Described: w.Described, Read: w.WasRead, Lost: w.Lost, Tool: w.tools.Answered, Cut: w.severed, Back: w.joined,
 		Alarm: func(s topic.Source, text string) {
 			w.parts.Log.Warn("bus alarm", "source", s.String(), "what", text)
 		}}
@@ -189,6 +191,7 @@ func (w *Wing) admit(place capsulehost.Place, take func(capsulehost.Request), lo
 func (w *Wing) Close() {
 	w.stop()
 	w.waits.Wait()
+	w.tools.Close()
 	w.host.Close()
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/bus/describe"
@@ -120,6 +121,7 @@ type Host struct {
 	ports     Ports
 	opt       Options
 	principal topic.Principal
+	lives     atomic.Int64
 
 	mu       sync.Mutex
 	runtimes map[string]*runtime // by name
@@ -234,6 +236,20 @@ func (h *Host) Members(p topic.Principal) (out []describe.Member) {
 		}
 	}
 	return out
+}
+
+// Life numbers what runs of a capsule now, 0 if nothing does, and says whether it
+// takes requests at once. Each start has another number.
+func (h *Host) Life(p topic.Principal, s topic.Source) (life int64, ready bool) {
+	if p != h.principal {
+		return 0, false
+	}
+	for _, r := range h.snapshot() {
+		if r.source == s {
+			return r.alive()
+		}
+	}
+	return 0, false
 }
 
 // Statuses tells how every capsule stands, by name.

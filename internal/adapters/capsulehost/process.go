@@ -134,13 +134,18 @@ func (r *runtime) writeFrames(ctx context.Context, p *childprocess.Process, read
 
 // pass turns a request into a frame.
 func (r *runtime) pass(p *childprocess.Process, q Request) error {
-	switch q.Topic.String() {
-	case topic.DescribeRequest, topic.ReadRequest:
+	patience := bound.CapsuleDeadline.Duration()
+	_, call := q.Topic.After(topic.Execute)
+	if call {
+		patience = bound.CallDeadline.Duration()
+	}
+	switch name := q.Topic.String(); {
+	case call, name == topic.DescribeRequest, name == topic.ReadRequest, name == topic.ToolsRequest:
 		id, ok := r.begin(q)
 		if !ok {
 			return nil
 		}
-		left := min(time.Until(q.Deadline), bound.CapsuleDeadline.Duration())
+		left := min(time.Until(q.Deadline), patience)
 		return r.send(p, capsulewire.HostFrame{Type: capsulewire.Request, ID: id, Topic: q.Topic.String(),
 			DeadlineMS: max(left.Milliseconds(), 1), Payload: q.Payload})
 	}

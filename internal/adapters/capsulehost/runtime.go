@@ -39,7 +39,8 @@ type runtime struct {
 	reason   string
 	since    time.Time // of the seat
 	seated   bool
-	failures int // since it was last steady
+	life     int64 // number of the seat, among all of the host
+	failures int   // since it was last steady
 	restarts int
 	process  *childprocess.Process
 	off      map[string]bool // rounds that were called off before a handler began
@@ -123,7 +124,7 @@ func (r *runtime) live(ctx context.Context) error {
 	r.mu.Lock()
 	r.inbox, r.open = make(chan Request, bound.CapsuleCalls.Int()), map[string]Request{}
 	r.working, r.off = map[string]context.CancelFunc{}, map[string]bool{}
-	r.state, r.reason, r.since = Starting, "", time.Now()
+	r.state, r.reason, r.since, r.life = Starting, "", time.Now(), r.host.lives.Add(1)
 	r.mu.Unlock()
 	place := Place{r.host.principal, r.source, r.plan.claim, r.capsule.Build}
 	seat, err := r.host.ports.Admit(place, r.take, func() { lost <- struct{}{} })
@@ -191,10 +192,19 @@ func (r *runtime) take(q Request) {
 func (r *runtime) member() (describe.Member, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.seated || r.state != Ready && r.failures > 0 {
+	if !r.seated || r.state != Ready && r.failures > 0 || !r.plan.claim.Serves(topic.DescribeRequest) {
 		return describe.Member{}, false
 	}
 	return describe.Member{Source: r.source, Name: r.capsule.Name, Order: r.capsule.Order, Since: r.since, Families: r.plan.families}, true
+}
+
+func (r *runtime) alive() (life int64, ready bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.seated {
+		return 0, false
+	}
+	return r.life, r.state == Ready
 }
 
 func (r *runtime) status() Status {

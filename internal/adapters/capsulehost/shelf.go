@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
@@ -16,6 +17,10 @@ import (
 type Pool struct {
 	Ensure func(ctx context.Context, name string) error
 	Remove func(ctx context.Context, name string) error
+	// Place makes a capsule whose tools can be called known before it runs; one
+	// without tools is told as well. Look waits until what it offers is in the pool.
+	Place func(ctx context.Context, c Installed, tools bool) error
+	Look  func(ctx context.Context, c Installed) error
 }
 
 // Book keeps what is installed, durably. An installation is a name and bytes.
@@ -83,7 +88,7 @@ func (s *Shelf) Resume(ctx context.Context) error {
 		if err := s.pool.Ensure(ctx, c.Name); err != nil {
 			return err
 		}
-		if err := s.host.Start(c); err != nil {
+		if err := s.start(ctx, c); err != nil {
 			s.host.opt.Log.Warn("a capsule is not started", "capsule", c.Name, "err", err)
 		}
 	}
@@ -130,7 +135,22 @@ func (s *Shelf) Install(ctx context.Context, what string, args []string) (Instal
 	if err := s.pool.Ensure(ctx, c.Name); err != nil {
 		return Installed{}, err
 	}
-	return c, s.host.Start(c)
+	if err := s.start(ctx, c); err != nil {
+		return Installed{}, err
+	}
+	return c, s.pool.Look(ctx, c)
+}
+
+// start makes a capsule's tools known and runs it.
+func (s *Shelf) start(ctx context.Context, c Installed) error {
+	p, err := s.host.plan(c)
+	if err == nil {
+		err = s.pool.Place(ctx, c, p.claim.Serves(topic.ToolsRequest))
+	}
+	if err == nil {
+		err = s.host.Start(c)
+	}
+	return err
 }
 
 // Remove ends a capsule and takes it, its resource and the grants on it away.

@@ -32,28 +32,34 @@ func (b *Bus) AskCancel(p topic.Principal, correlation string) error {
 }
 
 func (b *Bus) ask(p topic.Principal, name, round string, deadline time.Time, record any) error {
-	if p.IsZero() {
-		return fault.New(fault.CapabilityDenied, "nobody has capsules")
-	}
 	t, err := topic.Parse(name)
 	if err != nil {
 		return err
 	}
+	_, err = b.put(p, t, round, deadline, record)
+	return err
+}
+
+// put publishes a record as the broker's. sent reports whether it may have gone out.
+func (b *Bus) put(p topic.Principal, t topic.Topic, round string, deadline time.Time, record any) (sent bool, err error) {
+	if p.IsZero() {
+		return false, fault.New(fault.CapabilityDenied, "nobody has capsules")
+	}
 	payload, err := capsulewire.Encode(record)
 	if err != nil {
-		return err
+		return false, err
 	}
 	data, err := envelope{ID: rand.Text(), Round: round, Deadline: deadline.UnixMilli(), Payload: payload}.encode()
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := b.listen(p); err != nil {
-		return err
+		return false, err
 	}
 	if err := b.broker.Publish(topic.Subject{Principal: p, Source: topic.Broker(), Topic: t}.String(), data); err != nil {
-		return fault.New(fault.Unavailable, "the bus takes no message").Because(err)
+		return true, fault.New(fault.Unavailable, "the bus takes no message").Because(err)
 	}
-	return nil
+	return true, nil
 }
 
 // listen makes sure that the answers of a principal are subscribed to, and that
@@ -65,6 +71,7 @@ func (b *Bus) listen(p topic.Principal) error {
 	for other, a := range b.active {
 		if other != p && now.Sub(a.used) > audienceIdle {
 			_ = a.sub.Unsubscribe() // a closed connection has none
+			_ = a.also.Unsubscribe()
 			delete(b.active, other)
 		}
 	}
@@ -72,9 +79,10 @@ func (b *Bus) listen(p topic.Principal) error {
 		a.used = now
 		return nil
 	}
-	sub, err := b.broker.Subscribe(topic.Answers(p).String(), func(m *nats.Msg) { b.arrived(p, m) })
+	sub, err := b.hear(p, topic.Answers(p))
+	var also *nats.Subscription
 	if err == nil {
-		err = sub.SetPendingLimits(-1, bound.BusPendingBytes.Int())
+		also, err = b.hear(p, topic.ToolAnswers(p))
 	}
 	if err == nil {
 		err = b.broker.FlushTimeout(flushWait)
@@ -82,8 +90,16 @@ func (b *Bus) listen(p topic.Principal) error {
 	if err != nil {
 		return fault.New(fault.Unavailable, "the bus takes no subscription").Because(err)
 	}
-	b.active[p] = &audience{sub: sub, used: now}
+	b.active[p] = &audience{sub: sub, also: also, used: now}
 	return nil
+}
+
+func (b *Bus) hear(p topic.Principal, what topic.Filter) (*nats.Subscription, error) {
+	sub, err := b.broker.Subscribe(what.String(), func(m *nats.Msg) { b.arrived(p, m) })
+	if err == nil {
+		err = sub.SetPendingLimits(-1, bound.BusPendingBytes.Int())
+	}
+	return sub, err
 }
 
 // tellLost reports what a principal's full queue dropped since the last time.
@@ -120,6 +136,8 @@ func (b *Bus) arrived(p topic.Principal, m *nats.Msg) {
 		b.listener.Described(described(subject, suffix, e, err))
 	} else if correlation, ok := subject.Topic.After(topic.ReadResponse); ok {
 		b.listener.Read(wasRead(subject, correlation, e, err))
+	} else if b.listener.Tool != nil {
+		b.listener.Tool(aboutTools(subject, e, err))
 	}
 }
 

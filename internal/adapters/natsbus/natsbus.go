@@ -33,6 +33,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/domain/bus/describe"
 	"github.com/stewardhost/steward/internal/domain/bus/read"
+	"github.com/stewardhost/steward/internal/domain/bus/tool"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
@@ -42,6 +43,7 @@ import (
 type Listener struct {
 	Described func(describe.Reply)
 	Read      func(read.Reply)
+	Tool      func(tool.Answer)          // about a tool: what there is, or what came of a call; may be nil
 	Lost      func(topic.Principal, int) // so many answers were dropped from a full queue
 	Alarm     func(topic.Source, string) // the server refused what Go let through, or somebody forged
 	Cut       func()                     // the broker's connection is away: what was asked has no answer
@@ -78,7 +80,8 @@ type place interface {
 // audience is the broker's subscription to the answers of one principal.
 type audience struct {
 	sub  *nats.Subscription
-	lost int // drops told so far
+	also *nats.Subscription // to answers about tools
+	lost int                // drops told so far
 	used time.Time
 }
 

@@ -175,7 +175,11 @@ func (s *Seat) deliver(m *nats.Msg, take func(Request)) {
 	if err != nil || subject.Principal != s.runtime.Principal || subject.Source != topic.Broker() || s.isClosed() || s.wasKnock(subject.Topic) {
 		return
 	}
-	take(Request{Topic: subject.Topic, Round: e.Round, Deadline: e.deadline(), Payload: e.Payload})
+	inside, mine := subject.Topic.Inside(s.runtime.Source)
+	if !mine {
+		return
+	}
+	take(Request{Topic: inside, Round: e.Round, Deadline: e.deadline(), Payload: e.Payload})
 }
 
 // Answer publishes the answer to a request, stamped with the seat's principal and
@@ -184,20 +188,27 @@ func (s *Seat) Answer(r Request, payload []byte) error {
 	if err := bound.CapsuleBytes.Check(len(payload)); err != nil {
 		return err
 	}
-	var to topic.Topic
-	var err error
-	switch r.Topic.String() {
-	case topic.DescribeRequest:
-		to, err = topic.Under(topic.DescribeResponse, s.runtime.Source.String())
-	case topic.ReadRequest:
-		to, err = topic.Under(topic.ReadResponse, r.Round)
-	default:
-		err = fault.New(fault.InvalidRequest, "this topic has no answer")
-	}
+	to, err := s.answerTo(r)
 	if err != nil {
 		return err
 	}
 	return s.publish(to, envelope{ID: rand.Text(), Round: r.Round, Build: s.runtime.Build, Payload: payload})
+}
+
+// answerTo is the topic of the answer to a request.
+func (s *Seat) answerTo(r Request) (topic.Topic, error) {
+	switch r.Topic.String() {
+	case topic.DescribeRequest:
+		return topic.Under(topic.DescribeResponse, s.runtime.Source.String())
+	case topic.ReadRequest:
+		return topic.Under(topic.ReadResponse, r.Round)
+	case topic.ToolsRequest:
+		return topic.Under(topic.ToolsResponse, s.runtime.Source.String())
+	}
+	if _, ok := r.Topic.After(topic.Execute); ok {
+		return topic.Under(topic.Executed, r.Round)
+	}
+	return topic.Topic{}, fault.New(fault.InvalidRequest, "this topic has no answer")
 }
 
 func (s *Seat) publish(to topic.Topic, e envelope) error {

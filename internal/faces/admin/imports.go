@@ -150,6 +150,9 @@ func exportedOf(e importer.Entry) adminwire.Server {
 
 func (d *Door) importRemove(ctx context.Context, req adminwire.ServerRef) (adminwire.Empty, error) {
 	adapter, err := d.entry(ctx, req.Server)
+	if err == nil {
+		err = d.noCapsule(ctx, req.Server)
+	}
 	if err != nil {
 		return adminwire.Empty{}, err
 	}
@@ -176,4 +179,13 @@ func (d *Door) entry(ctx context.Context, ref string) (id.Adapter, error) {
 		return id.Adapter{}, fault.New(fault.InvalidRequest, "a built-in resource was not imported")
 	}
 	return got.Adapter.ID, nil
+}
+
+// noCapsule refuses to remove what goes with its capsule.
+func (d *Door) noCapsule(ctx context.Context, ref string) error {
+	got, err := d.Reviews.Show(ctx, d.host.Owner, ref)
+	if err == nil && got.Adapter.Kind == importer.InCapsule {
+		err = fault.New(fault.InvalidRequest, "this is a capsule, whose tools go with it").With("fix", "steward capsule remove "+got.Row.Label)
+	}
+	return err
 }

@@ -18,6 +18,7 @@ var (
 	BusURLs            = Row{"bus_urls", 16, Count, fault.TooLarge, "ours: more servers than a cluster of a bus has", "faces/cli/settings"}
 	CapsuleDepth       = Row{"capsule_payload_depth", 16, Depth, fault.InvalidRequest, "ours: as deep as a request", "protocol/capsulewire"}
 	CapsuleNodes       = Row{"capsule_payload_nodes", 65536, Count, fault.InvalidRequest, "ours: 256 full definitions", "protocol/capsulewire"}
+	CapsuleArguments   = Row{"capsule_arguments_depth", 14, Depth, fault.InvalidRequest, "ours: capsule_payload_depth without the payload and the frame", "adapters/natsbus"}
 	ReplyDefinitions   = Row{"reply_definitions", 256, Count, fault.TooLarge, "bus page 5", "domain/bus/describe"}
 	ReplyDrops         = Row{"reply_drops", 512, Count, fault.TooLarge, "ours: as many as definitions", "domain/bus/describe"}
 	ReadSnapshot       = Row{"read_snapshot_ms", 5_000, Milliseconds, fault.TimedOut, "bus reference 5.6", "service/broker"}
@@ -46,12 +47,14 @@ var (
 	CapsuleCalls       = Row{"capsule_calls_at_once", 64, Count, fault.RateLimited, "ours: as many as a principal's open reads", "adapters/capsulehost"}
 	CapsuleRestartWait = Row{"capsule_restart_s", 30, Seconds, fault.Unavailable, "ours: the longest pause before a capsule is started again", "adapters/capsulehost"}
 	CapsuleFamilies    = Row{"capsule_families", 32, Count, fault.TooLarge, "ours: more than a capsule has subjects", "domain/bus/describe"}
+	CapsuleToolCalls   = Row{"capsule_tool_calls_at_once", 32, Count, fault.Unavailable, "ours: half of what a capsule takes, so that reads go on", "service/workbench"}
+	CapsuleTools       = Row{"capsule_tools", 64, Count, fault.TooLarge, "ours: two contracts of methods", "protocol/capsulewire"}
 )
 
 var busRows = []Row{
 	TopicBytes, TopicSegments, TopicSegmentBytes, CapsulePatterns, CapsuleBytes, CapsuleFrameBytes, BusAggregateBytes, BusMessageBytes, BusPendingBytes,
-	BusWrite, CalloutBytes, BusURLs, CapsuleDepth, CapsuleNodes, ReplyDefinitions, ReplyDrops, ReadSnapshot, OwnerDefinitions, ResourceURIBytes, ServedTextBytes, ResourceMetaBytes,
+	BusWrite, CalloutBytes, BusURLs, CapsuleDepth, CapsuleNodes, CapsuleArguments, ReplyDefinitions, ReplyDrops, ReadSnapshot, OwnerDefinitions, ResourceURIBytes, ServedTextBytes, ResourceMetaBytes,
 	ResourceIcons, ResourceIconBytes, ReadChunks, ReadContentBytes, ReadAnswerBytes, ReadErrorBytes, DescribeWarm, DescribeCold, CapsuleYoung,
 	ReadDescribe, ReadBroadcast, ReadConflict, CapsuleDeadline, BrokerDeadline, ResourceDeadline, OpenReads, CapsulesInstalled,
-	CapsuleManifest, CapsuleCalls, CapsuleRestartWait, CapsuleFamilies,
+	CapsuleManifest, CapsuleCalls, CapsuleRestartWait, CapsuleFamilies, CapsuleTools, CapsuleToolCalls,
 }

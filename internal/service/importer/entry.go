@@ -131,7 +131,7 @@ func (im *Importer) Entries(ctx context.Context, owner id.Owner) ([]Entry, error
 	}
 	var out []Entry
 	for _, a := range rows {
-		if a.Owner != owner {
+		if a.Owner != owner || a.Kind == InCapsule {
 			continue
 		}
 		e, err := decodeEntry(a.Configuration)

@@ -28,6 +28,10 @@ const Stdio = "mcp-stdio"
 // OverHTTP is the kind of an adapter that speaks to a server at a URL.
 const OverHTTP = "mcp-http"
 
+// InCapsule is the kind of an adapter that is a capsule's tools. Such a one is no
+// entry: it comes and goes with the capsule.
+const InCapsule = "capsule"
+
 // Tool is one tool of an upstream, its definition as it was received. One that
 // could not be taken has no definition and says why in Trouble.
 type Tool struct {
@@ -41,6 +45,7 @@ type Listed struct {
 	Server   string // name and version, as it calls itself
 	Protocol string // negotiated revision
 	Tools    []Tool
+	By       resource.BindingKind // how its methods are executed; empty for resource.ByMCP
 }
 
 // Fleet is the set of upstream connections, one for each entry in use.
@@ -88,7 +93,7 @@ func (im *Importer) Start(ctx context.Context) error {
 		return err
 	}
 	for _, a := range rows {
-		if a.State != view.Enabled {
+		if a.State != view.Enabled || a.Kind == InCapsule {
 			continue
 		}
 		e, err := decodeEntry(a.Configuration)
@@ -325,6 +330,9 @@ func (im *Importer) propose(adapter id.Adapter, server string, listed Listed) []
 	out := make([]Proposal, len(listed.Tools))
 	for i, t := range listed.Tools {
 		out[i] = propose(adapter, server, t, im.profile)
+		if listed.By != "" {
+			out[i].offer.Binding.Kind = listed.By
+		}
 	}
 	return out
 }

@@ -11,7 +11,9 @@ package capsulefile
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -68,11 +70,17 @@ var (
 	versionForm = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+-]{0,63}$`)
 )
 
-// handlers are the two questions; a subscription binds one to its topic.
-var handlers = map[string]string{topic.DescribeRequest: "describe", topic.ReadRequest: "read"}
+// handlers are the questions; a subscription binds one to its topic.
+var handlers = map[string]string{topic.DescribeRequest: "describe", topic.ReadRequest: "read", topic.ToolsRequest: "tools", execute: "execute"}
+
+// execute is how a capsule takes the calls of its tools.
+const execute = topic.Execute + ".*"
 
 // answers is what must be published for what is subscribed to.
-var answers = map[string]string{topic.DescribeRequest: topic.DescribeResponse + ".*", topic.ReadRequest: topic.ReadResponse + ".*"}
+var answers = map[string]string{
+	topic.DescribeRequest: topic.DescribeResponse + ".*", topic.ReadRequest: topic.ReadResponse + ".*",
+	topic.ToolsRequest: topic.ToolsResponse + ".*", execute: topic.Executed + ".*",
+}
 
 // Parse reads a manifest.
 func Parse(raw []byte) (File, error) {
@@ -136,12 +144,12 @@ func (d document) check() error {
 // advertised and can never be served would be worse than a refusal.
 func (d document) claim() (topic.Claim, error) {
 	if d.Runtime == MCP {
-		return topic.ParseClaim(keysOf(answers), []string{topic.DescribeRequest, topic.ReadRequest})
+		return topic.ParseClaim([]string{answers[topic.DescribeRequest], answers[topic.ReadRequest]}, []string{topic.DescribeRequest, topic.ReadRequest})
 	}
 	for name, h := range d.Subscribe {
 		want, known := handlers[name]
 		if !known {
-			return topic.Claim{}, refuse("[subscribe]: " + name + " is not delivered to capsules; these are: " + topic.DescribeRequest + ", " + topic.ReadRequest)
+			return topic.Claim{}, refuse("[subscribe]: " + name + " is not delivered to capsules; these are: " + strings.Join(slices.Sorted(maps.Keys(handlers)), ", "))
 		}
 		if h.Handler != want {
 			return topic.Claim{}, refuse(`[subscribe]: "` + name + `" = { handler = "` + want + `" }`)
@@ -150,30 +158,24 @@ func (d document) claim() (topic.Claim, error) {
 			return topic.Claim{}, refuse(`[publish]: add "` + answers[name] + `" = {}, or no answer to ` + name + ` can be given`)
 		}
 	}
-	if _, ok := d.Subscribe[topic.DescribeRequest]; !ok {
+	_, resources := d.Subscribe[topic.DescribeRequest]
+	_, reads := d.Subscribe[topic.ReadRequest]
+	_, tools := d.Subscribe[topic.ToolsRequest]
+	_, calls := d.Subscribe[execute]
+	switch {
+	case !resources && (reads || !tools && !calls):
 		return topic.Claim{}, refuse(`[subscribe]: add "` + topic.DescribeRequest + `" = { handler = "describe" }, or nothing is ever listed`)
+	case calls && !tools:
+		return topic.Claim{}, refuse(`[subscribe]: add "` + topic.ToolsRequest + `" = { handler = "tools" }, or no tool is ever offered`)
+	case tools && !calls:
+		return topic.Claim{}, refuse(`[subscribe]: add "` + execute + `" = { handler = "execute" }, or no tool can be called`)
 	}
 	for name := range d.Publish {
-		if name != answers[topic.DescribeRequest] && name != answers[topic.ReadRequest] {
+		if !slices.Contains(slices.Collect(maps.Values(answers)), name) {
 			return topic.Claim{}, refuse("[publish]: nobody hears " + name + " on this host")
 		}
 	}
-	return topic.ParseClaim(keys(d.Publish), keys(d.Subscribe))
-}
-
-// keysOf gives what is published in answer.
-func keysOf(m map[string]string) (out []string) {
-	for _, v := range m {
-		out = append(out, v)
-	}
-	return out
-}
-
-func keys[V any](m map[string]V) (out []string) {
-	for k := range m {
-		out = append(out, k)
-	}
-	return out
+	return topic.ParseClaim(slices.Collect(maps.Keys(d.Publish)), slices.Collect(maps.Keys(d.Subscribe)))
 }
 
 func refuse(text string) error {

@@ -65,6 +65,24 @@ func TestARefusalSaysWhatWouldBeRight(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
+	tools := func(publish, subscribe string) string {
+		head, _, _ := strings.Cut(good, "[publish]")
+		return head + "[publish]\n" + publish + "\n[subscribe]\n" + subscribe + "\n"
+	}
+	const offers, takes = `"tool.v1.response.describe.*" = {}`, `"tool.v1.request.describe" = { handler = "tools" }`
+	const answers, calls = `"tool.v1.response.execute.*" = {}`, `"tool.v1.execute.*" = { handler = "execute" }`
+	for _, c := range []struct{ publish, subscribe, want string }{
+		{offers + "\n" + answers, takes + "\n" + calls, ""},
+		{offers, takes, `add "tool.v1.execute.*" = { handler = "execute" }`},
+		{answers, calls, `add "tool.v1.request.describe" = { handler = "tools" }`},
+		{offers, takes + "\n" + calls, `add "tool.v1.response.execute.*" = {}`},
+		{offers + "\n" + answers, takes + "\n" + strings.Replace(calls, "*", "add", 1), "is not delivered"},
+	} {
+		f, err := capsulefile.Parse([]byte(tools(c.publish, c.subscribe)))
+		if c.want == "" && (err != nil || !f.Claim.Serves(topic.ToolsRequest) || f.Claim.Serves(topic.DescribeRequest)) || c.want != "" && (err == nil || !strings.Contains(fault.From(err).Text, c.want)) {
+			t.Errorf("%s | %s: %v", c.publish, c.subscribe, err)
+		}
+	}
 	server := "name = \"docs\"\nversion = \"1\"\nruntime = \"mcp\"\ncommand = [\"npx\", \"docs\"]\n"
 	if f, err := capsulefile.Parse([]byte(server)); err != nil || !f.Claim.Serves(topic.ReadRequest) || len(f.Claim.Publish) != 2 {
 		t.Errorf("an MCP server: %+v, %v", f, err)
@@ -88,7 +106,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if !got.Claim.Serves(topic.DescribeRequest) || len(got.Command) == 0 || got.Runtime != capsulefile.Process && got.Runtime != capsulefile.MCP {
+		if !got.Claim.Serves(topic.DescribeRequest) && !got.Claim.Serves(topic.ToolsRequest) || len(got.Command) == 0 || got.Runtime != capsulefile.Process && got.Runtime != capsulefile.MCP {
 			t.Errorf("accepted %+v", got)
 		}
 	})

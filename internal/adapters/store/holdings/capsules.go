@@ -11,7 +11,12 @@ import (
 	"github.com/stewardhost/steward/internal/ground/id"
 )
 
-const clearAlias = "UPDATE resources SET alias = '' WHERE owner = $1 AND resource = $2"
+const (
+	clearAlias = "UPDATE resources SET alias = '' WHERE owner = $1 AND resource = $2"
+	setAdapter = "UPDATE resources SET adapter = $3 WHERE owner = $1 AND resource = $2"
+
+	capsuleKind = "capsule" // of the adapter of a capsule's tools
+)
 
 // EnsureCapsule puts the resource of an installed capsule into the pool, if it is
 // not there. Installing is the owner's yes: its methods can be granted at once.
@@ -35,7 +40,14 @@ func (h *Holdings) RemoveCapsule(ctx context.Context, owner id.Owner, alias stri
 		if !found {
 			return false, fault.New(fault.NotFound, "no capsule of this name is in the pool")
 		}
-		if err := removeResource(tx, owner, which); err != nil {
+		r, err := record.ResourceByID(tx.Tx, owner, which)
+		if err == nil {
+			err = removeResource(tx, owner, which)
+		}
+		if err == nil && !r.Adapter.ID.IsZero() {
+			_, err = tx.Exec(moveEntry, owner.String(), r.Adapter.ID.String(), string(view.Removed))
+		}
+		if err != nil {
 			return false, err
 		}
 		if _, err := tx.Exec(clearAlias, owner.String(), which.String()); err != nil {
@@ -44,4 +56,40 @@ func (h *Holdings) RemoveCapsule(ctx context.Context, owner id.Owner, alias stri
 		_, err = tx.Audit(said(owner, audit.Revoked, which.String(), "capsule removed"))
 		return true, err
 	})
+}
+
+// ServeTools gives the adapter of a capsule's tools, switched on. One that is not
+// there is made if wanted; else it is zero.
+func (h *Holdings) ServeTools(ctx context.Context, owner id.Owner, alias string, wanted bool) (out id.Adapter, err error) {
+	fresh := id.New[id.Adapter]()
+	sealed := h.vault.Seal(configured(owner, fresh), []byte("{}"))
+	err = h.change(ctx, owner, id.Client{}, func(tx *ledger.Tx) (bool, error) {
+		var which id.Resource
+		found, err := tx.One(byAlias, []any{owner.String(), alias}, record.Text(&which))
+		if err != nil {
+			return false, err
+		}
+		if !found {
+			return false, fault.New(fault.NotFound, "no capsule of this name is in the pool")
+		}
+		r, err := record.ResourceByID(tx.Tx, owner, which)
+		if err != nil {
+			return false, err
+		}
+		if out = r.Adapter.ID; !out.IsZero() || !wanted {
+			tx.RightsStand = r.Adapter.State == view.Enabled || out.IsZero()
+			if !tx.RightsStand {
+				_, err = tx.Exec(moveEntry, owner.String(), out.String(), string(view.Enabled))
+			}
+			return false, err
+		}
+		out = fresh
+		if _, err := tx.Exec(addEntry, owner.String(), fresh.String(), alias, capsuleKind, record.Bytes(sealed), "", "",
+			string(view.Enabled), tx.Now.UnixMilli()); err != nil {
+			return false, err
+		}
+		_, err = tx.Exec(setAdapter, owner.String(), which.String(), fresh.String())
+		return false, err
+	})
+	return out, err
 }

@@ -151,6 +151,9 @@ func (s *seeding) ensure(tx *ledger.Tx, i int) error {
 func offered(seed view.Seed, stored []resource.Kept) (changes []resource.Method) {
 	before := map[string]resource.Method{}
 	for _, k := range stored {
+		if k.Method.Binding.Tool != "" { // of a capsule, and not the host's to say
+			continue
+		}
 		before[k.Method.Definition.ID] = k.Method
 	}
 	sum, binding := seed.Document.Digest(), resource.ByHost

@@ -14,8 +14,8 @@ import (
 var reserved = []string{"resource", "tool", "astrid", "_ctl"}
 
 var (
-	answers  = []string{DescribeResponse + ".*", ReadResponse + ".*"}
-	requests = []string{DescribeRequest, ReadRequest, "resource.v1.request.*"}
+	answers  = []string{DescribeResponse + ".*", ReadResponse + ".*", ToolsResponse + ".*", Executed + ".*"}
+	requests = []string{DescribeRequest, ReadRequest, "resource.v1.request.*", ToolsRequest, Execute + ".*"}
 )
 
 // Claim is what a manifest asks for.
@@ -97,13 +97,23 @@ func RuntimeRights(p Principal, s Source, c Claim) Rights {
 		switch pattern.text {
 		case DescribeResponse + ".*":
 			r.Publish = append(r.Publish, filter(p.token, s.token, DescribeResponse, s.token))
-		case ReadResponse + ".*": // exactly one segment, the correlation
-			r.Publish = append(r.Publish, filter(p.token, s.token, ReadResponse, wild))
+		case ToolsResponse + ".*":
+			r.Publish = append(r.Publish, filter(p.token, s.token, ToolsResponse, s.token))
+		case ReadResponse + ".*", Executed + ".*": // exactly one segment, the correlation
+			r.Publish = append(r.Publish, filter(append([]string{p.token, s.token}, pattern.one()...)...))
 		default:
 			r.Publish = append(r.Publish, filter(append([]string{p.token, s.token}, pattern.tail()...)...))
 		}
 	}
 	for _, pattern := range c.Subscribe {
+		switch pattern.text { // what goes to one capsule is heard by no other
+		case ToolsRequest:
+			r.Subscribe = append(r.Subscribe, filter(p.token, brokerToken, ToolsRequest, s.token))
+			continue
+		case Execute + ".*":
+			r.Subscribe = append(r.Subscribe, filter(p.token, brokerToken, Execute, s.token, wild))
+			continue
+		}
 		from := wild
 		if pattern.reaches(reserved) {
 			from = brokerToken
@@ -118,14 +128,18 @@ func RuntimeRights(p Principal, s Source, c Claim) Rights {
 // name and reads every answer, and it does nothing else.
 func BrokerRights() Rights {
 	return Rights{
-		Publish:   []Filter{filter(wild, brokerToken, "resource.v1.request", rest), filter(wild, brokerToken, Cancel, rest)},
-		Subscribe: []Filter{filter(wild, wild, "resource.v1.response", rest)},
+		Publish: []Filter{filter(wild, brokerToken, "resource.v1.request", rest), filter(wild, brokerToken, Cancel, rest),
+			filter(wild, brokerToken, ToolsRequest, wild), filter(wild, brokerToken, Execute, wild, wild)},
+		Subscribe: []Filter{filter(wild, wild, "resource.v1.response", rest), filter(wild, wild, "tool.v1.response", rest)},
 	}
 }
 
 // Answers are the answers to one principal's requests: what the broker
 // subscribes to while that principal is active.
 func Answers(p Principal) Filter { return filter(p.token, wild, "resource.v1.response", rest) }
+
+// ToolAnswers are those about tools.
+func ToolAnswers(p Principal) Filter { return filter(p.token, wild, "tool.v1.response", rest) }
 
 // CheckPublish is the fault of publishing without the right to, or nil.
 func (r Rights) CheckPublish(s Subject) error {

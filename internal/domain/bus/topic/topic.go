@@ -29,6 +29,40 @@ const (
 	Cancel           = "_ctl.cancel"                   // and the correlation; between adapters only
 )
 
+// The topics of tools. A question about a tool goes to one capsule: between
+// adapters its source stands before the last part, and no other capsule can hear
+// it; the capsule sees the topic without it.
+const (
+	ToolsRequest  = "tool.v1.request.describe"  // and the target
+	ToolsResponse = "tool.v1.response.describe" // and the source
+	Execute       = "tool.v1.execute"           // and the target, and the tool's name
+	Executed      = "tool.v1.response.execute"  // and the id of the call
+)
+
+// ToTools is the topic under which a capsule is asked for its tools.
+func ToTools(target Source) (Topic, error) { return Under(ToolsRequest, target.token) }
+
+// ToExecute is the topic under which a capsule is told to execute one.
+func ToExecute(target Source, tool string) (Topic, error) {
+	if err := checkSegment(tool); err != nil {
+		return Topic{}, err
+	}
+	return Under(Execute+"."+target.token, tool)
+}
+
+// Inside is a topic of the broker's as the capsule that it goes to knows it, false
+// if it goes to another one.
+func (t Topic) Inside(s Source) (Topic, bool) {
+	if target, ok := t.After(ToolsRequest); ok {
+		return Topic{ToolsRequest}, target == s.token
+	}
+	if rest, ok := strings.CutPrefix(t.text, Execute+"."); ok {
+		target, tool, _ := strings.Cut(rest, ".")
+		return Topic{Execute + "." + tool}, target == s.token && tool != ""
+	}
+	return t, true
+}
+
 // wild stands for one segment, at the end of a pattern for one or more.
 const wild = "*"
 
@@ -84,6 +118,9 @@ func (p Pattern) tail() []string {
 	}
 	return segments
 }
+
+// one gives the segments, a star at the end for exactly one.
+func (p Pattern) one() []string { return strings.Split(p.text, ".") }
 
 func checkSegments(text string, wildcards bool) error {
 	if err := bound.TopicBytes.Check(len(text)); err != nil {

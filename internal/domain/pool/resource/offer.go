@@ -45,6 +45,10 @@ func Merge(stored []Kept, listing []Offer, url func(group int) string) (after []
 	for _, k := range stored {
 		taken[k.Method.Definition.ID] = true
 		filled[k.Method.Contract]++
+		if b := k.Method.Binding; b.Kind == ByCapsule && b.Tool == "" { // no tool: how a capsule's resources are read
+			after = append(after, k)
+			continue
+		}
 		o, offered := offers[k.Method.Binding.Tool]
 		delete(offers, k.Method.Binding.Tool)
 		next := meet(k, o, offered)

@@ -136,7 +136,9 @@ const (
 )
 
 // Binding is how a method is executed. For ByMCP it names one tool of one
-// upstream, exactly, and pins the tool's whole definition as it was received.
+// upstream, exactly, and pins the tool's whole definition as it was received; so
+// it does for the tools of a capsule. ByCapsule without a tool is how the
+// capsule's resources are read.
 type Binding struct {
 	Kind    BindingKind   `json:"kind"`
 	Adapter id.Adapter    `json:"adapter,omitzero"`

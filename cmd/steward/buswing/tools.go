@@ -1,0 +1,143 @@
+package buswing
+
+import (
+	"context"
+	"time"
+
+	"github.com/stewardhost/steward/internal/adapters/capsulehost"
+	"github.com/stewardhost/steward/internal/domain/bus/describe"
+	"github.com/stewardhost/steward/internal/domain/bus/tool"
+	"github.com/stewardhost/steward/internal/domain/bus/topic"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/service/dispatch"
+	"github.com/stewardhost/steward/internal/service/importer"
+	"github.com/stewardhost/steward/internal/service/workbench"
+)
+
+func (w *Wing) newTools() *workbench.Workbench {
+	return workbench.New(workbench.Ports{
+		Life: func(p topic.Principal, s topic.Source) (int64, bool) { return w.host.Life(p, s) },
+		AskTools: func(q tool.Question, deadline time.Time) error {
+			bus, err := w.open()
+			if err != nil {
+				return err
+			}
+			return bus.AskTools(q, deadline)
+		},
+		Execute: func(q tool.Question, name string, arguments []byte, deadline time.Time) (bool, error) {
+			bus, err := w.open()
+			if err != nil {
+				return false, err
+			}
+			return bus.Execute(q, name, arguments, deadline)
+		},
+		Cancel: w.askCancel,
+		Merge: func(ctx context.Context, adapter id.Adapter, offered []tool.Definition) error {
+			err := w.parts.Merge(ctx, adapter, listedOf(offered))
+			if err != nil {
+				w.parts.Log.Warn("what a capsule offers now could not be merged", "adapter", adapter.String(), "err", err)
+			}
+			return err
+		},
+		Dropped: func(a tool.Answer, why describe.Reason, count int) {
+			w.parts.Log.Warn("bus", "kind", "dropped", "source", a.Source.String(), "detail", string(why), "count", count)
+			w.parts.Store.BusEvent(w.parts.Owner, a.Source.String(), "dropped", int64(count))
+		},
+	})
+}
+
+func listedOf(offered []tool.Definition) importer.Listed {
+	out := importer.Listed{By: resource.ByCapsule}
+	for _, d := range offered {
+		out.Tools = append(out.Tools, importer.Tool{Name: d.Name, Raw: d.Raw, Trouble: d.Trouble})
+	}
+	return out
+}
+
+func (w *Wing) joined(p topic.Principal) {
+	w.Joined(p)
+	w.tools.Joined(p)
+}
+
+func (w *Wing) left(p topic.Principal, s topic.Source) {
+	w.Left(p, s)
+	w.tools.Left(p, s)
+}
+
+func (w *Wing) severed() {
+	w.Severed()
+	w.tools.Severed()
+}
+
+// place gives a capsule that has tools, or had, its bench.
+func (w *Wing) place(ctx context.Context, c capsulehost.Installed, tools bool) error {
+	adapter, err := w.parts.Store.ServeTools(ctx, w.parts.Owner, resource.AliasCapsule+c.Name, tools)
+	if err == nil && !adapter.IsZero() {
+		w.tools.Place(adapter, topic.PrincipalOf(w.parts.Owner), w.host.SourceOf(c), tools)
+	}
+	return err
+}
+
+// look waits until what a capsule offers is in the pool.
+func (w *Wing) look(ctx context.Context, c capsulehost.Installed) error {
+	bench, ok := w.tools.Of(topic.PrincipalOf(w.parts.Owner), w.host.SourceOf(c))
+	if !ok {
+		return nil
+	}
+	return bench.Open(ctx)
+}
+
+func (w *Wing) remove(ctx context.Context, name string) error {
+	alias := resource.AliasCapsule + name
+	adapter, err := w.parts.Store.ServeTools(ctx, w.parts.Owner, alias, false)
+	if err == nil {
+		w.tools.Clear(adapter)
+		err = w.parts.Store.RemoveCapsule(ctx, w.parts.Owner, alias)
+	}
+	return err
+}
+
+// Executor is what executes the tools of an adapter, false if it is no capsule.
+func (w *Wing) Executor(adapter id.Adapter) (dispatch.Executor, bool) {
+	b, ok := w.tools.Bench(adapter)
+	if !ok {
+		return nil, false
+	}
+	return b, true
+}
+
+// Tools asks a capsule which tools it has, false if the adapter is none.
+func (w *Wing) Tools(ctx context.Context, adapter id.Adapter) (importer.Listed, bool, error) {
+	b, ok := w.tools.Bench(adapter)
+	if !ok {
+		return importer.Listed{}, false, nil
+	}
+	offered, err := b.List(ctx)
+	return listedOf(offered), true, err
+}
+
+// Connection tells how a capsule stands whose tools are an adapter's.
+func (w *Wing) Connection(adapter id.Adapter) (view.Connection, bool) {
+	b, ok := w.tools.Bench(adapter)
+	if !ok {
+		return view.Connection{}, false
+	}
+	out := view.Connection{State: "idle"}
+	for _, s := range w.host.Statuses() {
+		if s.Source == b.Source() {
+			out.PID, out.Restarts, out.Reason = s.PID, s.Restarts, s.Reason
+			if s.State == capsulehost.Ready {
+				out.State = "ready"
+			} else if s.State != capsulehost.Starting {
+				out.State = "failed"
+			}
+		}
+	}
+	if bad := b.Trouble(); bad != nil && out.State == "ready" {
+		out.State, out.Reason = "failed", fault.From(bad).Text
+	}
+	return out, true
+}
