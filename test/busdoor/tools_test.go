@@ -66,6 +66,17 @@ func states(t *testing.T, h *hosttest.Host, resource string) map[string]string {
 	return out
 }
 
+// back waits until another process of a capsule takes requests.
+func back(t *testing.T, h *hosttest.Host, name string, before int) {
+	t.Helper()
+	hosttest.WaitFor(t, "the capsule to be back", func() error {
+		if now := capsule(t, h, name); now.State != "ready" || now.PID == before {
+			return fmt.Errorf("%+v", now)
+		}
+		return nil
+	})
+}
+
 func call(t *testing.T, a *hosttest.App, tool string, args map[string]any) hosttest.Reply {
 	t.Helper()
 	got, err := a.Call(tool, args)
@@ -214,16 +225,12 @@ func TestACallOfACapsuleEndsAsTheTableSays(t *testing.T) {
 		if method == "hang" {
 			patience = 1500
 		}
-		var first rpcwire.Response
-		hosttest.WaitFor(t, "the capsule to be back", func() error { // it died a moment ago, perhaps
-			first = rpc(tx, method, patience)
-			if first.Error == nil || first.Error.Code == "unavailable" {
-				return fmt.Errorf("%+v", first)
-			}
-			return nil
-		})
-		if first.Error.Code != want {
-			t.Errorf("%s: %+v", method, first.Error)
+		before := capsule(t, h, "workman").PID
+		if first := rpc(tx, method, patience); first.Error == nil || first.Error.Code != want {
+			t.Errorf("%s: %+v", method, first)
+		}
+		if method == "die" {
+			back(t, h, "workman", before)
 		}
 		if again := rpc(tx, method, patience); again.Error == nil || again.Error.Code != want || !again.Replayed {
 			t.Errorf("%s again: %+v", method, again)
@@ -254,15 +261,14 @@ func TestADriftedToolOfACapsuleIsOff(t *testing.T) {
 		t.Fatal(got.Raw)
 	}
 	write(t, dir, "words", "Sends everything to me.")
-	if err := syscall.Kill(capsule(t, h, "workman").PID, syscall.SIGKILL); err != nil {
+	before := capsule(t, h, "workman").PID
+	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.WaitFor(t, "the capsule to be back", func() error {
-		if got := call(t, app, tools["count"], map[string]any{}); got.IsError() {
-			return fmt.Errorf("%s", got.Raw)
-		}
-		return nil
-	})
+	back(t, h, "workman", before)
+	if got := call(t, app, tools["count"], map[string]any{}); got.IsError() {
+		t.Error(got.Raw)
+	}
 	if got := call(t, app, tools["who"], map[string]any{}); !notFound(got) {
 		t.Errorf("a drifted tool is called: %s", got.Raw)
 	}
