@@ -132,7 +132,7 @@ func TestToolAnswersAreNotForged(t *testing.T) {
 	p := owner()
 	victim, _ := admitTools(t, b, p, "victim")
 	source := topic.SourceOf("tenant", "forger", "")
-	name, password := b.users.add(permissions(topic.RuntimeRights(p, source, withTools(t))))
+	name, password := b.users.add(topic.RuntimeRights(p, source, withTools(t)))
 	conn, err := b.connect(name, password, source)
 	if err != nil {
 		t.Fatal(err)
