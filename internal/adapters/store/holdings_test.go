@@ -31,7 +31,7 @@ func TestAppsComeAndGo(t *testing.T) {
 	}
 	app, err := n.App(t.Context(), n.owner, "editor")
 	must(t, err)
-	same(t, app, view.App{Client: n.app.Client, Name: "editor", Kind: authority.Application, Connected: true, CreatedAt: began, Grants: 1})
+	same(t, app, view.App{Client: n.app.Client, Name: "editor", Kind: authority.Application, Connected: true, CreatedAt: began, Grants: 1, Tokens: 1})
 	wantFault(t, n.AddApp(t.Context(), n.owner, view.NewApp{Client: id.New[id.Client](), Name: "editor"}), fault.Conflict)
 	wantFault(t, n.AddApp(t.Context(), n.owner, view.NewApp{Client: id.New[id.Client](), Name: "a\u200bb"}), fault.InvalidRequest)
 	wantFault(t, n.Disconnect(t.Context(), n.owner, n.hand.Client), fault.InvalidRequest)

@@ -52,10 +52,18 @@ func TestATokenThatWasUsedExpires(t *testing.T) {
 	hash := freshHash()
 	p.appOf(t, "editor", hash, p.clock.now().Add(time.Minute))
 	p.wantToken(t, hash, true)
+	good := func(want int) {
+		t.Helper()
+		if app, err := p.App(t.Context(), p.owner, "editor"); err != nil || app.Tokens != want {
+			t.Errorf("the owner is told of %d tokens, want %d: %v", app.Tokens, want, err)
+		}
+	}
 	p.clock.step(time.Minute - time.Millisecond)
 	p.wantToken(t, hash, true)
+	good(1)
 	p.clock.step(time.Millisecond)
 	p.wantToken(t, hash, false)
+	good(0)
 }
 
 // New tokens take the place of all that an app had, in one step, and change nothing

@@ -13,7 +13,7 @@ import (
 
 func appOf(a view.App) adminwire.App {
 	return adminwire.App{ID: a.Client.String(), Name: a.Name, Kind: string(a.Kind), Connected: a.Connected,
-		CreatedAt: a.CreatedAt, Grants: a.Grants}
+		CreatedAt: a.CreatedAt, Grants: a.Grants, Tokens: a.Tokens}
 }
 
 func (d *Door) resourceOf(r view.Resource) adminwire.Resource {

@@ -49,7 +49,7 @@ func (d verbs) root() *cobra.Command {
 		what, _, _ := strings.Cut(err.Error(), ": strconv.") // the rest is Go's
 		return trouble.UsageOf(desk.HelpOf(cmd), "%s", what)
 	})
-	root.PersistentFlags().StringVar(&d.HomeFlag, "home", "", "the data folder of the host")
+	root.PersistentFlags().StringVar(&d.HomeFlag, "home", "", "steward's folder: the host's data, and sessions")
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "tell how a command is written", Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
 			about, rest, err := root.Find(args)

@@ -19,6 +19,7 @@ type App struct {
 	Connected bool      `json:"connected"`
 	CreatedAt time.Time `json:"created_at"`
 	Grants    int       `json:"grants"` // live rows
+	Tokens    int       `json:"tokens"` // that are good now; an app without one cannot call
 }
 
 // AppRef names an app by id or name.

@@ -27,6 +27,8 @@ const (
 	addClient     = "INSERT INTO clients (owner, client, name, kind, connected, created_at) VALUES ($1, $2, $3, $4, 1, $5)"
 	addToken      = "INSERT INTO tokens (hash, owner, client, audience, created_at, expires_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6, 0)"
 
+	goodTokens = "SELECT t.client, COUNT(*) FROM tokens t WHERE t.owner = $1 AND t.revoked_at = 0 AND (t.expires_at = 0 OR t.expires_at > $2) GROUP BY t.client"
+
 	liveTokenOf = "SELECT t.owner, t.client, t.audience, t.expires_at FROM tokens t JOIN clients c ON c.owner = t.owner AND c.client = t.client " +
 		"WHERE t.hash = $1 AND t.revoked_at = 0 AND c.connected = 1"
 
@@ -168,7 +170,8 @@ func (h *Holdings) App(ctx context.Context, owner id.Owner, ref string) (view.Ap
 	return list[0], nil
 }
 
-// apps reads clients and counts the rows of each that allow something now.
+// apps reads clients and counts the rows of each that allow something now, and its
+// tokens.
 func (h *Holdings) apps(ctx context.Context, owner id.Owner, query string, args ...any) (list []view.App, err error) {
 	err = h.ledger.Read(ctx, func(tx *ledger.Tx) error {
 		rows, err := tx.Query(query, args...)
@@ -189,8 +192,19 @@ func (h *Holdings) apps(ctx context.Context, owner id.Owner, query string, args 
 				live[g.Row.Key.Client]++
 			}
 		}
+		tokens := map[id.Client]int{}
+		rows, err = tx.Query(goodTokens, owner.String(), tx.Now.UnixMilli())
+		if _, err = sqldb.Collect(rows, err, func(rows *sql.Rows) (none struct{}, err error) {
+			var client id.Client
+			var n int
+			err = rows.Scan(record.Text(&client), &n)
+			tokens[client] = n
+			return none, err
+		}); err != nil {
+			return err
+		}
 		for i := range list {
-			list[i].Grants = live[list[i].Client]
+			list[i].Grants, list[i].Tokens = live[list[i].Client], tokens[list[i].Client]
 		}
 		return nil
 	})

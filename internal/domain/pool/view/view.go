@@ -18,7 +18,8 @@ import (
 	"github.com/stewardhost/steward/internal/ground/secret"
 )
 
-// App is a client with the number of its live grant rows.
+// App is a client with the numbers of its live grant rows and of its tokens that are
+// good now.
 type App struct {
 	Client    id.Client
 	Name      string
@@ -26,6 +27,7 @@ type App struct {
 	Connected bool
 	CreatedAt time.Time
 	Grants    int
+	Tokens    int
 }
 
 // NewApp is a client to add, with the hashes of its first tokens.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,12 @@ func (d verbs) apps() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return desk.Show(d.Desk, all, func(all adminwire.Apps) { sheet.Apps(d.Out, all.Apps) })
+		return desk.Show(d.Desk, all, func(all adminwire.Apps) {
+			sheet.Apps(d.Out, all.Apps)
+			if i := slices.IndexFunc(all.Apps, sheet.Tokenless); i >= 0 {
+				d.Next(sheet.NewTokens(all.Apps[i]))
+			}
+		})
 	}
 	gone := &cobra.Command{Use: "disconnect APP", Short: "take everything from an app, at once and for good", Args: desk.Words(1, 1)}
 	gone.RunE = func(cmd *cobra.Command, args []string) error {

@@ -62,15 +62,16 @@ type Where struct{ Workspace, StateRoot string }
 // Flags adds the flags that name it.
 func (w *Where) Flags(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVar(&w.Workspace, "workspace", ".", "the folder that the sessions are about")
-	cmd.Flags().StringVar(&w.StateRoot, "state-root", "", "where sessions are kept; $STEWARD_HOME, or the user's state folder, if left out")
+	cmd.Flags().StringVar(&w.StateRoot, "state-root", "", "where sessions are kept; the folder daemon of --home or $STEWARD_HOME, else the user's state folder, if left out")
 	return cmd
 }
 
-// Locate makes the state root if it is missing and names the place.
-func (w *Where) Locate(k Keeper) (Place, error) {
+// Locate makes the state root if it is missing and names the place. Home is steward's
+// folder as it was named, or empty.
+func (w *Where) Locate(k Keeper, home string) (Place, error) {
 	state := w.StateRoot
-	if state == "" {
-		state = os.Getenv("STEWARD_HOME")
+	if state == "" && home != "" {
+		state = filepath.Join(home, "daemon") // not among the host's own files
 	}
 	if state == "" {
 		usual, err := usualState()

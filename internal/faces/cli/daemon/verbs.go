@@ -40,7 +40,7 @@ func (d verbs) verb(use, short, long string, run func(context.Context, Place) er
 	return w.Flags(&cobra.Command{
 		Use: use, Short: short, Long: long, Args: desk.Words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := w.Locate(d.keeper)
+			p, err := w.Locate(d.keeper, d.NamedHome())
 			if err != nil {
 				return err
 			}

@@ -85,12 +85,17 @@ func (d *Desk) WithJSON(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// Home is the data folder.
-func (d *Desk) Home() (string, error) {
-	home := d.HomeFlag
-	if home == "" {
-		home = os.Getenv("STEWARD_HOME")
+// NamedHome is steward's folder as it was named, empty where nobody has named one.
+func (d *Desk) NamedHome() string {
+	if d.HomeFlag != "" {
+		return d.HomeFlag
 	}
+	return os.Getenv("STEWARD_HOME")
+}
+
+// Home is the data folder of the host.
+func (d *Desk) Home() (string, error) {
+	home := d.NamedHome()
 	if home == "" {
 		base, err := os.UserConfigDir()
 		if err != nil {

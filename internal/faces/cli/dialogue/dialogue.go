@@ -45,7 +45,7 @@ func (d verbs) verb(use, short string, words int, run func(context.Context, *exe
 	return d.WithJSON(w.Flags(&cobra.Command{
 		Use: use, Short: short, Args: desk.Words(words, words),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := w.Locate(d.keeper)
+			p, err := w.Locate(d.keeper, d.NamedHome())
 			if err != nil {
 				return err
 			}
@@ -187,7 +187,7 @@ func Turn(d *desk.Desk, k daemon.Keeper) *cobra.Command {
 interrupt stops the turn.`,
 		Example: "  steward turn \"what is in this folder?\"\n  steward turn --session ID \"and in the one below?\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := w.Locate(k)
+			p, err := w.Locate(k, d.NamedHome())
 			if err != nil {
 				return err
 			}

@@ -108,6 +108,9 @@ func (d verbs) examine(ctx context.Context) error {
 		if all, err := desk.Ask(ctx, d.Desk, adminwire.ResourcesList, adminwire.Empty{}); err == nil {
 			e.upstreams(all.Resources)
 		}
+		if all, err := desk.Ask(ctx, d.Desk, adminwire.AppsList, adminwire.Empty{}); err == nil {
+			e.apps(all.Apps)
+		}
 		if all, err := desk.Ask(ctx, d.Desk, adminwire.CapsulesList, adminwire.Empty{}); err == nil {
 			e.capsules(all.Capsules)
 		}

@@ -62,6 +62,8 @@ func TestCapsulesAndExceptionsAreNamed(t *testing.T) {
 	e.capsules([]adminwire.Capsule{{Name: "a", State: "ready"}, {Name: "b", State: "waiting", Reason: "exit code 1"},
 		{Name: "c", State: "changed", Reason: "another digest", Folder: "/f f"}, {Name: "d", State: "starting"},
 		{Name: "files", State: "off", Reason: "the store was restored", Args: []string{"/my notes"}}})
+	e.apps([]adminwire.App{{Name: "cli", Kind: "owner", Connected: true}, {Name: "gone", Kind: "app"}, {Name: "well", Kind: "app", Connected: true, Tokens: 1},
+		{Name: "my app", Kind: "app", Connected: true}})
 	var got []Finding
 	for _, f := range e.findings {
 		if f.State != Well {
@@ -76,6 +78,8 @@ func TestCapsulesAndExceptionsAreNamed(t *testing.T) {
 		{"capsules", Bad, "b is waiting: exit code 1", "steward capsule logs b"},
 		{"capsules", Bad, "c is changed: another digest", "steward capsule install '/f f'"},
 		{"capsules", Note, "files is off: the store was restored", "steward capsule install files '/my notes'"},
+		{"apps", Note, "my app cannot call: none of its tokens is good any more",
+			"steward apps rotate 'my app', or where steward connect keeps its tokens, steward connect CLIENT --write --rotate"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -195,6 +195,15 @@ func (e *examination) upstreams(all []adminwire.Resource) {
 	}
 }
 
+// apps finds those that cannot call.
+func (e *examination) apps(all []adminwire.App) {
+	for _, a := range all {
+		if sheet.Tokenless(a) {
+			e.add(Finding{"apps", Note, paper.Line(a.Name) + " cannot call: none of its tokens is good any more", sheet.NewTokens(a)})
+		}
+	}
+}
+
 // capsules finds those that do not run.
 func (e *examination) capsules(all []adminwire.Capsule) {
 	well := 0

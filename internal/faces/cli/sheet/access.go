@@ -18,12 +18,23 @@ func Apps(w io.Writer, apps []adminwire.App) {
 	t := paper.NewTable("app", "kind", "state", "grants", "since", "id")
 	for _, a := range apps {
 		state := "connected"
-		if !a.Connected {
+		switch {
+		case !a.Connected:
 			state = "disconnected"
+		case Tokenless(a):
+			state = "no good token"
 		}
 		t.Row(a.Name, a.Kind, state, fmt.Sprint(a.Grants), paper.Stamp(a.CreatedAt), a.ID)
 	}
 	t.Fit(w)
+}
+
+// Tokenless reports whether an app cannot call because all of its tokens ended.
+func Tokenless(a adminwire.App) bool { return a.Connected && a.Tokens == 0 && a.Kind == "app" }
+
+// NewTokens is what gives an app tokens again.
+func NewTokens(a adminwire.App) string {
+	return "steward apps rotate " + paper.Word(a.Name) + ", or where steward connect keeps its tokens, steward connect CLIENT --write --rotate"
 }
 
 // TokenFile is the text of a file with an app's tokens, as shells and service
