@@ -48,7 +48,7 @@ var guards = []guard{
 	{"a definition that drifted", callFile, "if s.pin().Method != c.CheckedAgainst {", "if false {", authorityTests},
 	{"arguments against the schema", callFile, "if c.ArgsFault != nil {", "if false {", authorityTests},
 	{"a precondition that is missing", callFile, "s.Method.Definition.Precondition && !c.HasIf", "false", authorityTests},
-	{"a confirmation of another input", "internal/domain/pool/confirmation/confirmation.go", "r.Input == input && ", "", []string{"./internal/domain/pool/confirmation"}},
+	{"a confirmation of another input", "internal/domain/pool/confirmation/confirmation.go", "return unused && r.Input == input && ", "return unused && ", []string{"./internal/domain/pool/confirmation"}},
 	{"a confirmation that was used", "internal/domain/pool/confirmation/confirmation.go", "r.State == Used && r.UsedBy == retake && !retake.IsZero()", "r.State == Used", []string{"./internal/domain/pool/confirmation"}},
 
 	// A row moves once, by the attempt that it is about.
@@ -63,7 +63,7 @@ var guards = []guard{
 	{"a day that is used up", "internal/domain/pool/budget/budget.go", "l.PerDay > 0 && today >= l.PerDay", "false", []string{"./internal/domain/pool/budget"}},
 	{"a doubt's part of a day", "internal/adapters/store/journal/count.go", "r.State != invocation.NotDispatched && r.State", "r.State != invocation.Indeterminate && r.State != invocation.NotDispatched && r.State",
 		of("TestADoubtKeepsItsPartOfTheDay")},
-	{"the minute before a start", "internal/adapters/store/tally/tally.go", "if before && n.Metered() {", "if false {", of("TestTheMinuteSlides")},
+	{"the minute before a start", "internal/adapters/store/tally/tally.go", "if before && n.Metered() {", "if before && false {", of("TestTheMinuteSlides")},
 	{"a result that is young", "internal/adapters/store/retention/sweep.go", "at.row.State.Unresolved() || at.told > due", "at.row.State.Unresolved()", of("TestResultsGoAfterAWeekRowsAfterNinetyDaysAndDoubtsNever")},
 	{"a sweep that the trail does not tell of", "internal/adapters/store/witness/witness.go", " && t.entry <= w.swept.results", "", of("TestAThiefIsNoSweep")},
 	{"a result in another row", "internal/adapters/store/record/invocation.go", `Row: r.Owner.String() + " " + r.ID.String(), `, "", of("TestResultsAreSealedToTheirRows")},
@@ -110,7 +110,7 @@ var guards = []guard{
 	{"the connection before a resume", executorFile, "delete(b.byConn, e.Connection)\n\te.Generation++", "e.Generation++", in("executor")},
 	{"a candidate that is over", executorFile, "if over(e.pending, now) {", "if false {", in("executor")},
 	{"a grant on another connection", "internal/domain/sessions/control/control.go", "s.connection != connection || ", "", in("control")},
-	{"control after a capture", "internal/service/sessions/resources.go", "err := s.books.Control.Check(r.Session, r.Connection, *r.Control); err != nil", "err := error(nil); err != nil", door("capture")},
+	{"control after a capture", "internal/service/sessions/resources.go", "err = s.books.Control.Check(r.Session, r.Connection, *r.Control)", "err = nil", door("capture")},
 	{"authority at admission", "internal/service/sessions/start.go", "err = s.authority(w.request, w)", "err = nil", door("preparing")},
 	{"work protects a registry", "internal/domain/sessions/registry/retention.go", "case b.work[session] == 0:", "default:", in("registry")},
 	{"evidence of another session", "internal/domain/sessions/evidence/evidence.go", "t == nil || t.session != session", "t == nil", in("evidence")},

@@ -17,6 +17,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/test/modelsize"
 )
 
 // limit is far longer than anything here takes.
@@ -173,6 +174,7 @@ func TestTheServerAndGoAgree(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			modelsize.Set(t)
 			b, observer, err := open(t)
 			if err != nil {
 				t.Fatal(err)

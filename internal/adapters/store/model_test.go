@@ -2,10 +2,8 @@ package store_test
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +21,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/test/modelsize"
 )
 
 // The methods of the model's upstream: mail asks the owner before each call.
@@ -284,16 +283,7 @@ func (m *model) confirm(a *modelApp, method, args string, r *modelRow) decision 
 }
 
 func TestTheStoreIsTheModel(t *testing.T) {
-	checks, steps := "200", "40"
-	switch {
-	case os.Getenv("STEWARD_MODEL") == "gate":
-		checks, steps = "1000", "100"
-	case testing.Short():
-		checks = "20"
-	}
-	must(t, flag.Set("rapid.checks", checks))
-	must(t, flag.Set("rapid.steps", steps))
-	must(t, flag.Set("rapid.nofailfile", "true")) // the seed is enough
+	modelsize.Set(t)
 	p := newPool(t)
 	p.ceiling = modelCeiling
 	p.restart(t)

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/test/modelsize"
 )
 
 func TestWhatQueuesUpIsOneCommit(t *testing.T) {
@@ -130,6 +131,7 @@ func TestFailingJobUndoesItselfAlone(t *testing.T) {
 
 // Any mix of good and bad jobs leaves what the good ones wrote.
 func TestBatchesEqualTheModel(t *testing.T) {
+	modelsize.Set(t)
 	db := notes(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		write(t, db, func(tx *Tx) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/test/modelsize"
 )
 
 // The model is what two sentences say: a list is the union of what the live and
@@ -20,6 +21,7 @@ import (
 // capsules of two principals come, go, fall silent, are slow, collide and forge,
 // and after each step the broker has to agree (R19; I78, I80 to I83, I85).
 func TestTheBrokerIsTheModel(t *testing.T) {
+	modelsize.Set(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		var caught any // rapid ends an attempt with a panic, which must leave the bubble first
 		synctest.Test(t, func(t *testing.T) {

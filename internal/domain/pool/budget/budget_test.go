@@ -8,6 +8,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/test/modelsize"
 )
 
 var now = time.Date(2026, 3, 1, 23, 59, 30, 0, time.UTC)
@@ -71,6 +72,7 @@ func TestEachBoundHoldsAtItsEdge(t *testing.T) {
 // when it holds a number that is at least the true one against a bound first. No
 // app's part of a ceiling is larger than the ceiling.
 func TestUsingLessIsNeverWorse(t *testing.T) {
+	modelsize.Set(t)
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(0, 70)
 		w := func(name string) budget.Window {
