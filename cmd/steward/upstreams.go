@@ -105,7 +105,7 @@ func (f *upstreams) Use(adapter id.Adapter, owner id.Owner, e importer.Entry) er
 		env = append(env, name+"="+value)
 	}
 	f.Fleet.Use(adapter, func() *mcpupstream.Client {
-		spec := childprocess.Spec{Command: e.Command, Args: e.Args, Env: env, Dir: e.Dir,
+		spec := childprocess.Spec{Command: e.Command, Args: e.Args, Env: env, Dir: e.Folder(),
 			Mask: append(slices.Collect(maps.Values(e.Env)), clientconfig.Server{Args: e.Args}.SecretWords()...)}
 		return mcpupstream.NewStdio(e.Name, spec, mcpupstream.Options{Version: version})
 	})

@@ -57,6 +57,7 @@ type asked struct {
 func serve(folder string) int {
 	s := &served{folder: folder}
 	s.note("started")
+	_ = os.WriteFile(s.path("given"), []byte(os.Getenv("GIVEN")), 0o600)
 	if raw, err := os.ReadFile(s.path("down")); err == nil {
 		fmt.Fprintln(os.Stderr, "it is down")
 		code, _ := strconv.Atoi(string(raw))

@@ -255,8 +255,12 @@ func TestTheCatalogIsWhatMayBeCalledNow(t *testing.T) {
 	if got := names(n.app); got != nil {
 		t.Fatal(got)
 	}
-	must(t, n.SetAdapterState(t.Context(), n.owner, n.adapter, view.Enabled))
+	must(t, n.ReplaceAdapter(t.Context(), n.owner, n.adapter, []byte(`{"another":"secret"}`)))
 	same(t, names(n.app), []string{"notes/add"})
+	wantFault(t, n.ReplaceAdapter(t.Context(), n.owner, n.adapter, []byte("{}")), fault.Conflict) // it is in use
+	if all, err := n.Adapters(t.Context()); err != nil || string(all[0].Configuration) != `{"another":"secret"}` || all[0].State != view.Enabled {
+		t.Errorf("%v %+v", err, all)
+	}
 	same(t, names(n.hand), []string{"Items/delete", "Items/get", "Items/list", "Items/put", "Own grants/list", "Own journal/get",
 		"Own journal/list", "Profile/get", "notes/add"})
 	_, err := n.Revoke(t.Context(), n.owner, n.grants[0])
@@ -369,6 +373,7 @@ func TestAnotherOwnersThingsAreNotFound(t *testing.T) {
 		"Grant":           func() error { _, err := n.Grant(t.Context(), n.resource, grantIt); return err },
 		"Revoke":          func() error { _, err := n.Revoke(t.Context(), stranger, n.grants[0]); return err },
 		"SetAdapterState": func() error { return n.SetAdapterState(t.Context(), stranger, n.adapter, view.Disabled) },
+		"ReplaceAdapter":  func() error { return n.ReplaceAdapter(t.Context(), stranger, n.adapter, nil) },
 		"ApplyListing": func() error {
 			_, err := n.ApplyListing(t.Context(), stranger, n.adapter, "", "", nil)
 			return err

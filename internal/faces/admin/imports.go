@@ -1,16 +1,13 @@
 package admin
 
 import (
-	"bytes"
 	"context"
-	"slices"
 
 	"github.com/stewardhost/steward/internal/adapters/clientconfig"
 	"github.com/stewardhost/steward/internal/domain/pool/narrowing"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
-	"github.com/stewardhost/steward/internal/ground/strictjson"
 	"github.com/stewardhost/steward/internal/service/importer"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
@@ -29,22 +26,12 @@ func (d *Door) importPlan(ctx context.Context, req adminwire.Import) (adminwire.
 func (d *Door) importAdd(ctx context.Context, req adminwire.Import) (adminwire.Imported, error) {
 	var out adminwire.Imported
 	failed, err := d.eachServer(req, func(e importer.Entry) error {
-		known, err := d.known(ctx, e)
+		stands, ref, err := d.add(ctx, e)
 		if err != nil {
 			return err
 		}
-		ref := e.Name
-		if known {
+		if stands != importer.IsNew {
 			out.Known = append(out.Known, e.Name)
-			if err := d.Importer.Enable(ctx, d.host.Owner, e.Name); err != nil {
-				return err
-			}
-		} else {
-			listing, err := d.Importer.Add(ctx, d.host.Owner, e)
-			if err != nil {
-				return err
-			}
-			ref = listing.Resource.String()
 		}
 		review, err := d.Reviews.Show(ctx, d.host.Owner, ref)
 		if err == nil {
@@ -56,25 +43,23 @@ func (d *Door) importAdd(ctx context.Context, req adminwire.Import) (adminwire.I
 	return out, err
 }
 
-// known reports whether an entry was imported as it is. Another one of its name is
-// a conflict, which is found before the new one is started.
-func (d *Door) known(ctx context.Context, e importer.Entry) (bool, error) {
-	all, err := d.Importer.Entries(ctx, d.host.Owner)
-	if err != nil {
-		return false, err
+// add imports an entry, or switches the one on that it is. Another one of its name is a
+// conflict, which is found before the new one is started.
+func (d *Door) add(ctx context.Context, e importer.Entry) (stands importer.Standing, ref string, err error) {
+	if stands, err = d.Importer.Stands(ctx, d.host.Owner, e); err != nil {
+		return stands, "", err
 	}
-	i := slices.IndexFunc(all, func(there importer.Entry) bool { return there.Name == e.Name })
-	if i < 0 {
-		return false, nil
+	switch stands {
+	case importer.IsNew:
+		listing, err := d.Importer.Add(ctx, d.host.Owner, e)
+		return stands, listing.Resource.String(), err
+	case importer.IsSame:
+		return stands, e.Name, d.Importer.Enable(ctx, d.host.Owner, e.Name)
+	case importer.Replaces:
+		return stands, e.Name, d.Importer.Replace(ctx, d.host.Owner, e)
 	}
-	all[i].Written, e.Written = nil, nil  // it is the same server wherever its values come from
-	there, _ := strictjson.Encode(all[i]) // it was encoded before
-	given, err := strictjson.Encode(e)
-	if err == nil && !bytes.Equal(there, given) {
-		err = fault.Newf(fault.Conflict, "%s was imported before, with another command, environment or address", resource.Visible(e.Name)).
-			With("fix", "rename it in the file, or take the old one out with steward import --remove")
-	}
-	return err == nil, err
+	return stands, "", fault.Newf(fault.Conflict, "%s was imported before, with another command, environment or address", resource.Visible(e.Name)).
+		With("fix", "rename it in the file, or take the old one out with steward import --remove")
 }
 
 // eachServer goes on after a server that fails, since a pile of servers has
@@ -99,7 +84,7 @@ func entryOf(s adminwire.Server) importer.Entry {
 	if s.URL != "" {
 		return importer.Entry{Name: s.Name, URL: s.URL, Headers: s.Headers, Exception: s.Exception, Written: s.Written}
 	}
-	return importer.Entry{Written: s.Written, Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Cwd, Headers: s.Headers, Exception: s.Exception}
+	return importer.Entry{Written: s.Written, Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Cwd, Base: s.Base, Headers: s.Headers, Exception: s.Exception}
 }
 
 func plannedOf(p importer.Proposal) adminwire.PlannedTool {
@@ -142,7 +127,7 @@ func (d *Door) importExport(ctx context.Context, _ adminwire.Empty) (adminwire.E
 }
 
 func exportedOf(e importer.Entry) adminwire.Server {
-	whole := clientconfig.Server{Name: e.Name, Command: e.Command, Args: e.Args, Env: e.Env, Cwd: e.Dir, URL: e.URL, Headers: e.Headers}
+	whole := clientconfig.Server{Name: e.Name, Command: e.Command, Args: e.Args, Env: e.Env, Cwd: e.Folder(), URL: e.URL, Headers: e.Headers}
 	s := whole.WithReferences(e.Written).Redacted()
 	return adminwire.Server{Name: s.Name, Command: s.Command, Args: append([]string{}, s.Args...), Env: s.Env, Cwd: s.Cwd,
 		URL: s.URL, Headers: s.Headers, Exception: e.Exception}

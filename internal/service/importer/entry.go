@@ -1,11 +1,14 @@
 package importer
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -21,6 +24,7 @@ type Entry struct {
 	Args    []string          `json:"args,omitzero"`
 	Env     map[string]string `json:"env,omitzero"`
 	Dir     string            `json:"cwd,omitzero"`
+	Base    string            `json:"base,omitzero"` // where it is started without a Dir: the folder of the file that it stood in
 
 	URL       string            `json:"url,omitzero"`
 	Headers   map[string]string `json:"headers,omitzero"`
@@ -29,6 +33,71 @@ type Entry struct {
 	// Written is what the owner's file had where a value came from elsewhere, by its
 	// place. It is told in an export, and says nothing about what the server is.
 	Written map[string]string `json:"written,omitzero"`
+}
+
+// Folder is where the command is started, and what its relative arguments are taken
+// from; empty for the host's own folder.
+func (e Entry) Folder() string { return cmp.Or(e.Dir, e.Base) }
+
+// Standing is how an entry stands to the one that was imported under its name.
+type Standing int
+
+// The standings.
+const (
+	IsNew     Standing = iota // there is none
+	IsSame                    // wherever its values and its file come from
+	IsAnother                 // another command, environment or address
+	Replaces                  // that one is switched off, and is the same but for its secrets and its folder
+)
+
+// Stands tells how an entry stands to what an owner has of its name.
+func (im *Importer) Stands(ctx context.Context, owner id.Owner, e Entry) (Standing, error) {
+	row, there, err := im.named(ctx, owner, e.Name)
+	switch {
+	case err != nil:
+		return IsAnother, err
+	case row.ID.IsZero():
+		return IsNew, nil
+	case there.isAs(e):
+		return IsSame, nil
+	case row.State == view.Disabled && there.bare().isAs(e.bare()):
+		return Replaces, nil
+	}
+	return IsAnother, nil
+}
+
+// named finds an owner's entry by its name; a zero row where there is none.
+func (im *Importer) named(ctx context.Context, owner id.Owner, name string) (view.Adapter, Entry, error) {
+	rows, err := im.store.Adapters(ctx)
+	if err != nil {
+		return view.Adapter{}, Entry{}, err
+	}
+	for _, a := range rows {
+		if a.Owner == owner && a.Name == name {
+			e, err := decodeEntry(a.Configuration)
+			return a, e, err
+		}
+	}
+	return view.Adapter{}, Entry{}, nil
+}
+
+// isAs reports whether two entries are one server: what they were written as does not
+// matter, nor the folder of a file from which nothing but a start without a folder is
+// taken.
+func (e Entry) isAs(given Entry) bool {
+	if e.Dir == "" && given.Dir == e.Base {
+		given.Dir = "" // as an export has it
+	}
+	e.Base, given.Base, e.Written, given.Written = "", "", nil, nil
+	there, bad := strictjson.Encode(e)
+	now, err := strictjson.Encode(given)
+	return bad == nil && err == nil && bytes.Equal(there, now)
+}
+
+// bare is an entry without what may be secret, and without its folder.
+func (e Entry) bare() Entry {
+	e.Env, e.Headers, e.Dir, e.Base = nil, nil, "", ""
+	return e
 }
 
 // Remote reports whether the server is spoken to over HTTP.
@@ -63,7 +132,7 @@ func (e Entry) Check() error {
 	if e.Command == "" {
 		return fault.Newf(fault.InvalidRequest, "the entry %s has no command", e.Name)
 	}
-	size := len(e.Command) + len(e.Dir)
+	size := len(e.Command) + len(e.Dir) + len(e.Base)
 	for _, a := range e.Args {
 		size += len(a)
 	}
@@ -73,7 +142,7 @@ func (e Entry) Check() error {
 		}
 		size += len(name) + len(value)
 	}
-	if strings.ContainsRune(e.Command+e.Dir+strings.Join(e.Args, ""), 0) {
+	if strings.ContainsRune(e.Command+e.Dir+e.Base+strings.Join(e.Args, ""), 0) {
 		return fault.Newf(fault.InvalidRequest, "the entry %s holds a NUL", e.Name)
 	}
 	return bound.RequestBytes.Check(size)
@@ -82,7 +151,7 @@ func (e Entry) Check() error {
 // checkRemote bounds what goes out with every request. What the address leads to is
 // for the way out to say.
 func (e Entry) checkRemote() error {
-	if e.Command != "" || len(e.Args) > 0 || len(e.Env) > 0 || e.Dir != "" {
+	if e.Command != "" || len(e.Args) > 0 || len(e.Env) > 0 || e.Folder() != "" {
 		return fault.Newf(fault.InvalidRequest, "the entry %s has an address and a command", e.Name)
 	}
 	size := len(e.URL) + len(e.Exception)

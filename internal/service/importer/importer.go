@@ -67,6 +67,8 @@ type Fleet interface {
 type Store interface {
 	Adapters(ctx context.Context) ([]view.Adapter, error)
 	AddAdapter(ctx context.Context, a view.Adapter, r resource.Row) error
+	// ReplaceAdapter configures an entry that is switched off anew, and switches it on.
+	ReplaceAdapter(ctx context.Context, owner id.Owner, adapter id.Adapter, configuration []byte) error
 	SetAdapterState(ctx context.Context, owner id.Owner, adapter id.Adapter, state view.AdapterState) error
 	ApplyListing(ctx context.Context, owner id.Owner, adapter id.Adapter, server, protocol string, offers []resource.Offer) (view.Listing, error)
 }
@@ -279,6 +281,26 @@ func (im *Importer) Enable(ctx context.Context, owner id.Owner, name string) err
 		return im.fleet.Use(a.ID, owner, e)
 	}
 	return nil
+}
+
+// Replace configures an entry that is off, as after a restore, with what it is given
+// now, such as another secret, and switches it on. Conflict where it is not off.
+func (im *Importer) Replace(ctx context.Context, owner id.Owner, e Entry) error {
+	if err := e.Check(); err != nil {
+		return err
+	}
+	row, _, err := im.named(ctx, owner, e.Name)
+	if err != nil {
+		return err
+	}
+	configuration, err := strictjson.Encode(e)
+	if err != nil {
+		return err
+	}
+	if err := im.store.ReplaceAdapter(ctx, owner, row.ID, configuration); err != nil {
+		return err
+	}
+	return im.fleet.Use(row.ID, owner, e)
 }
 
 // Remove takes an entry and its resource out of the pool for good.

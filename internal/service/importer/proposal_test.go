@@ -62,6 +62,14 @@ func (s *shelf) AddAdapter(_ context.Context, a view.Adapter, _ resource.Row) er
 	s.adapters = append(s.adapters, a)
 	return s.err
 }
+func (s *shelf) ReplaceAdapter(_ context.Context, owner id.Owner, a id.Adapter, configuration []byte) error {
+	for i := range s.adapters {
+		if s.adapters[i].ID == a {
+			s.adapters[i].Configuration = configuration
+		}
+	}
+	return s.SetAdapterState(context.Background(), owner, a, view.Enabled)
+}
 func (s *shelf) SetAdapterState(_ context.Context, _ id.Owner, a id.Adapter, state view.AdapterState) error {
 	for i := range s.adapters {
 		if s.adapters[i].ID == a {

@@ -13,6 +13,7 @@ type Server struct {
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`
 	Cwd     string            `json:"cwd,omitzero"`
+	Base    string            `json:"base,omitzero"` // the folder of the file it stood in, where it starts without a cwd
 	URL     string            `json:"url,omitzero"`
 	Headers map[string]string `json:"headers,omitzero"`
 

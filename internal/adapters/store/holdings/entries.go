@@ -36,8 +36,9 @@ const (
 
 	removeCredential = "DELETE FROM credentials WHERE owner = $1 AND name = $2"
 
-	moveEntry   = "UPDATE adapters SET state = $3 WHERE owner = $1 AND adapter = $2"
-	listedEntry = "UPDATE adapters SET server = $3, protocol = $4, listed_at = $5 WHERE owner = $1 AND adapter = $2"
+	replaceEntry = "UPDATE adapters SET configuration = $3, state = $4 WHERE owner = $1 AND adapter = $2"
+	moveEntry    = "UPDATE adapters SET state = $3 WHERE owner = $1 AND adapter = $2"
+	listedEntry  = "UPDATE adapters SET server = $3, protocol = $4, listed_at = $5 WHERE owner = $1 AND adapter = $2"
 )
 
 // configured is where an entry's configuration lies, which may hold secrets.
@@ -109,6 +110,27 @@ func (h *Holdings) AddAdapter(ctx context.Context, a view.Adapter, r resource.Ro
 		}
 		_, err = tx.Audit(said(a.Owner, audit.Imported, r.ID.String(), "entry added"))
 		return false, err
+	})
+}
+
+// ReplaceAdapter configures an entry that is switched off anew, and switches it on. Its
+// methods stay as they are: a listing holds what it offers now against them. Conflict
+// where it is not off.
+func (h *Holdings) ReplaceAdapter(ctx context.Context, owner id.Owner, which id.Adapter, configuration []byte) error {
+	sealed := h.vault.Seal(configured(owner, which), configuration)
+	return h.change(ctx, owner, id.Client{}, func(tx *ledger.Tx) (bool, error) {
+		a, err := entry(tx, owner, which)
+		if err == nil && a.State != view.Disabled {
+			err = fault.New(fault.Conflict, "an entry that is in use is not replaced")
+		}
+		if err != nil {
+			return false, err
+		}
+		if _, err := tx.Exec(replaceEntry, owner.String(), which.String(), record.Bytes(sealed), string(view.Enabled)); err != nil {
+			return false, err
+		}
+		_, err = tx.Audit(said(owner, audit.Imported, a.Resource.String(), "entry replaced"))
+		return true, err
 	})
 }
 

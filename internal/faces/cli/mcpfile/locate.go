@@ -18,7 +18,9 @@ type Located struct {
 }
 
 // locate resolves an entry's command and folder. A relative path is taken from
-// base; a bare name is looked for in the entry's own PATH, else in path.
+// base, where the command is also started if it names no folder, so that relative
+// arguments mean what lies beside the file; a bare name is looked for in the entry's
+// own PATH, else in path.
 func locate(e clientconfig.Server, base, path string) Located {
 	if e.URL != "" {
 		return Located{Server: adminwire.Server{Name: e.Name, Args: []string{}, Env: map[string]string{}, URL: e.URL, Headers: e.Headers}}
@@ -30,7 +32,10 @@ func locate(e clientconfig.Server, base, path string) Located {
 	if s.Env == nil {
 		s.Env = map[string]string{}
 	}
-	if s.Cwd != "" && !filepath.IsAbs(s.Cwd) {
+	switch {
+	case s.Cwd == "":
+		s.Base = base
+	case !filepath.IsAbs(s.Cwd):
 		s.Cwd = filepath.Join(base, s.Cwd)
 	}
 	if own, ok := e.Env["PATH"]; ok {
