@@ -63,6 +63,7 @@ type parts struct {
 	owner    id.Owner
 	hand     id.Client
 	alarms   alarms.Watch
+	form     upkeep.Inspection // of the database
 	metrics  *metrics.Metrics
 	log      *slog.Logger
 }
@@ -136,6 +137,7 @@ func (p *parts) beside(ctx context.Context, follow func(context.Context)) (wait 
 	all.Go(func() { p.tools.Run(ctx) })
 	all.Go(func() { p.shelves.Run(ctx) })
 	all.Go(func() { upkeep.Run(ctx, p.store.Sweep, p.log) })
+	all.Go(func() { p.form.Run(ctx, p.store.Form, p.log) })
 	all.Go(func() { lookout.Run(ctx, lookout.Ports{Enabled: p.importer.Enabled, Visit: p.fleet.Visit}, p.log) })
 	return all.Wait
 }

@@ -21,7 +21,7 @@ import (
 // watch makes what others see of the host's state.
 func (p *parts) watch() {
 	p.alarms = alarms.Watch{Fenced: p.store.Fenced, Full: p.store.Full, Behind: p.store.ClockBehind, Doubts: p.store.Doubts,
-		Away: func() error { return p.capsules.Away() }, Now: time.Now}
+		Away: func() error { return p.capsules.Away() }, Damage: p.form.Found, Now: time.Now}
 	p.metrics = metrics.New(version, p.reading)
 	p.port.Watch(func(c authority.Caller, a invocation.Answer, took time.Duration) {
 		p.metrics.Call(string(c.Audience), a.Status == invocation.Underway, a.Fault, took)
@@ -32,7 +32,7 @@ func (p *parts) watch() {
 func (p *parts) reading(ctx context.Context) metrics.Reading {
 	s := p.store.Stats()
 	r := metrics.Reading{Fenced: p.store.Fenced() != nil, Full: p.store.Full(ctx), Behind: p.store.ClockBehind(), Commits: s.Commits, Jobs: s.Jobs,
-		Checkpoints: s.Checkpoints, Waiting: s.Waiting, Denials: p.store.Denials(), Upstreams: p.fleet.States()}
+		Checkpoints: s.Checkpoints, Waiting: s.Waiting, Denials: p.store.Denials(), Upstreams: p.fleet.States(), Damage: len(p.form.Found())}
 	r.DatabaseBytes, r.LogBytes = p.store.Sizes()
 	if n, oldest, err := p.store.Doubts(ctx); err == nil && n > 0 {
 		r.Doubts, r.OldestDoubt = n, time.Since(oldest)

@@ -82,3 +82,23 @@ func columnsOf(t *testing.T, n *notes, table string) map[string]string {
 	}
 	return out
 }
+
+// A row that nothing leads to is found without anybody asking for it.
+func TestTheFormOfTheDatabaseIsLookedAt(t *testing.T) {
+	p := newPool(t)
+	found, err := p.Form(t.Context())
+	must(t, err)
+	if len(found) != 0 {
+		t.Fatalf("of a sound database: %v", found)
+	}
+	db := p.raw(t)
+	db.SetMaxOpenConns(1)
+	for _, statement := range []string{"PRAGMA writable_schema = ON",
+		"UPDATE sqlite_schema SET sql = replace(sql, '(owner, name)', '(client, name)') WHERE name = 'clients_by_name'", "PRAGMA schema_version = 7777"} {
+		_, err := db.Exec(statement)
+		must(t, err)
+	}
+	if found, err = p.Form(t.Context()); err != nil || len(found) == 0 {
+		t.Errorf("of a damaged database: %v, %v", found, err)
+	}
+}

@@ -1,5 +1,5 @@
 // Package alarms says which facts about a host its owner should not have to look
-// for: a store that accepts nothing, a full disk, a clock that was set back, a bus
+// for: a store that accepts nothing or is damaged, a full disk, a clock that was set back, a bus
 // that is away, a doubt that nobody has ended (proof page, "What indeterminate must look like"; faces page,
 // section 4). It derives them each time it is asked and keeps nothing.
 //
@@ -24,6 +24,7 @@ const (
 	Behind  Kind = "clock_behind"
 	Doubts  Kind = "old_indeterminate"
 	Unknown Kind = "store_unreadable"
+	Damaged Kind = "store_damaged"
 	Away    Kind = "bus_away"
 )
 
@@ -52,6 +53,7 @@ type Watch struct {
 	Behind func() time.Duration                                             // of the wall clock
 	Doubts func(ctx context.Context) (n int64, oldest time.Time, err error) // calls in doubt
 	Away   func() error                                                     // why no capsule can be asked, nil while the bus is there
+	Damage func() []string                                                  // what the last look at the database found
 	Now    func() time.Time
 }
 
@@ -61,6 +63,10 @@ func (w Watch) Look(ctx context.Context) (list []Alarm) {
 		list = append(list, Alarm{Fenced, fault.From(err).Text, "stop the host, read its log, then steward up"})
 	} else if w.Full(ctx) {
 		list = append(list, Alarm{Full, "the disk is full: no call can be journalled, so none is made", "make room; the host goes on by itself"})
+	}
+	if found := w.Damage(); len(found) > 0 {
+		list = append(list, Alarm{Damaged, "the database is damaged: " + found[0],
+			"steward journal verify; then stop the host, keep a copy of its folder as it is, and steward restore the last backup"})
 	}
 	if by := w.Behind(); by > BehindTooFar {
 		list = append(list, Alarm{Behind, fmt.Sprintf("the clock of this machine is %s behind what the store has seen", by.Round(time.Second)),

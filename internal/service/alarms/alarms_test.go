@@ -20,6 +20,7 @@ func TestWhatIsWorthAnAlarm(t *testing.T) {
 			Behind: func() time.Duration { return alarms.BehindTooFar },
 			Doubts: func(context.Context) (int64, time.Time, error) { return 3, now.Add(-alarms.OldDoubt), nil },
 			Away:   func() error { return nil },
+			Damage: func() []string { return nil },
 			Now:    func() time.Time { return now },
 		}
 	}
@@ -27,10 +28,11 @@ func TestWhatIsWorthAnAlarm(t *testing.T) {
 		change func(*alarms.Watch)
 		want   []alarms.Kind
 	}{
-		"nothing":      {func(*alarms.Watch) {}, nil},
-		"a full disk":  {func(w *alarms.Watch) { w.Full = func(context.Context) bool { return true } }, []alarms.Kind{alarms.Full}},
-		"a clock":      {func(w *alarms.Watch) { w.Behind = func() time.Duration { return alarms.BehindTooFar + 1 } }, []alarms.Kind{alarms.Behind}},
-		"an old doubt": {func(w *alarms.Watch) { w.Now = func() time.Time { return now.Add(1) } }, []alarms.Kind{alarms.Doubts}},
+		"nothing":            {func(*alarms.Watch) {}, nil},
+		"a full disk":        {func(w *alarms.Watch) { w.Full = func(context.Context) bool { return true } }, []alarms.Kind{alarms.Full}},
+		"a clock":            {func(w *alarms.Watch) { w.Behind = func() time.Duration { return alarms.BehindTooFar + 1 } }, []alarms.Kind{alarms.Behind}},
+		"an old doubt":       {func(w *alarms.Watch) { w.Now = func() time.Time { return now.Add(1) } }, []alarms.Kind{alarms.Doubts}},
+		"a damaged database": {func(w *alarms.Watch) { w.Damage = func() []string { return []string{"row 3 missing from index"} } }, []alarms.Kind{alarms.Damaged}},
 		"no bus": {func(w *alarms.Watch) {
 			w.Away = func() error { return fault.New(fault.Unavailable, "no server can be reached") }
 		}, []alarms.Kind{alarms.Away}},

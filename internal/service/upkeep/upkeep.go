@@ -1,8 +1,9 @@
 // Package upkeep looks now and then for what the journal has kept long enough (pool
-// page, section 6).
+// page, section 6), and at the form of the database that it lies in.
 //
 // It promises nothing about when: a sweep that fails, or is late, keeps more than
-// it must and never less. It keeps nothing; Run belongs to its caller's goroutine.
+// it must and never less, and damage is named within a day. It keeps nothing but what
+// the last look found; a Run belongs to its caller's goroutine.
 package upkeep
 
 import (

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,5 +38,42 @@ func TestItSweepsUntilItIsEnded(t *testing.T) {
 		if sweeps != 3 || !over {
 			t.Errorf("%d sweeps, over %v", sweeps, over)
 		}
+	})
+}
+
+// What the last look found stands until the next one that could look, whether that is
+// worse or well.
+func TestDamageIsKnownFromLookToLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancel(t.Context())
+		var i upkeep.Inspection
+		answers := [][]string{nil, {"row 3 missing"}, {"unreadable"}, nil}
+		looks := 0
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			i.Run(ctx, func(context.Context) ([]string, error) {
+				looks++
+				if looks == 3 {
+					return answers[2], errors.New("busy")
+				}
+				return answers[looks-1], nil
+			}, slog.New(slog.DiscardHandler))
+		}()
+		wants := func(wait time.Duration, n int, found string) {
+			t.Helper()
+			<-time.After(wait)
+			synctest.Wait()
+			if got := strings.Join(i.Found(), ""); looks != n || got != found {
+				t.Errorf("after %d looks %q is known, want %q after %d", looks, got, found, n)
+			}
+		}
+		wants(upkeep.FirstLook-1, 0, "")
+		wants(2, 1, "")
+		wants(upkeep.EachDay, 2, "row 3 missing")
+		wants(upkeep.EachDay, 3, "row 3 missing")
+		wants(upkeep.EachDay, 4, "")
+		end()
+		<-done
 	})
 }

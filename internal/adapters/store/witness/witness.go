@@ -117,6 +117,16 @@ func (w *Witness) Verify(ctx context.Context, progress func(done, total int64)) 
 	return look.found, err
 }
 
+// Form holds the tables against the indexes that lead to their rows, and says what is
+// wrong, in the engine's words. It reads the whole database and changes nothing.
+func (w *Witness) Form(ctx context.Context) (found []string, err error) {
+	err = w.ledger.Read(ctx, func(tx *ledger.Tx) error {
+		found, err = tx.Findings()
+		return err
+	})
+	return found, err
+}
+
 // form holds the rows against what leads to them. A row that is right and stands
 // under another's name is not seen by reading every row.
 func (w *walk) form(tx *sqldb.Tx) error {

@@ -26,6 +26,7 @@ import (
 type Reading struct {
 	Fenced        bool
 	Full          bool          // no room on the disk
+	Damage        int           // found by the last look at the form of the database
 	Behind        time.Duration // of the wall clock, behind the store's time
 	Commits       int64
 	Jobs          int64 // that were part of them

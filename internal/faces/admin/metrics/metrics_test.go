@@ -35,7 +35,7 @@ func own(scrape string) (lines []string) {
 }
 
 func TestAScrapeTellsTheHostAsItIs(t *testing.T) {
-	r := metrics.Reading{Fenced: true, Full: true, Behind: 90 * time.Second, Commits: 7, Jobs: 9, Checkpoints: 2, Waiting: 3, LogBytes: 4096,
+	r := metrics.Reading{Fenced: true, Full: true, Damage: 2, Behind: 90 * time.Second, Commits: 7, Jobs: 9, Checkpoints: 2, Waiting: 3, LogBytes: 4096,
 		DatabaseBytes: 8192, Doubts: 5, OldestDoubt: time.Hour, Denials: 11, Upstreams: map[string]int{"ready": 2, "of its own making": 1}}
 	m := metrics.New("1.2.3", func(context.Context) metrics.Reading { return r })
 	m.Call("rpc", false, nil, time.Millisecond)
@@ -58,6 +58,7 @@ func TestAScrapeTellsTheHostAsItIs(t *testing.T) {
 		`steward_indeterminate_oldest_seconds 3600`,
 		`steward_store_checkpoints_total 2`,
 		`steward_store_commits_total 7`,
+		`steward_store_damage 2`,
 		`steward_store_database_bytes 8192`,
 		`steward_store_disk_full 1`,
 		`steward_store_fenced 1`,

@@ -25,6 +25,7 @@ type fact struct {
 var facts = []fact{
 	{desc("store_fenced", "One once the store accepts nothing any more."), prometheus.GaugeValue, func(r Reading) float64 { return one(r.Fenced) }},
 	{desc("store_disk_full", "One while the disk has no room for a commit."), prometheus.GaugeValue, func(r Reading) float64 { return one(r.Full) }},
+	{desc("store_damage", "What the last look at the form of the database found to be wrong."), prometheus.GaugeValue, func(r Reading) float64 { return float64(r.Damage) }},
 	{desc("store_commits_total", "Commits that became durable."), prometheus.CounterValue, func(r Reading) float64 { return float64(r.Commits) }},
 	{desc("store_jobs_total", "Transactions that were part of those commits."), prometheus.CounterValue, func(r Reading) float64 { return float64(r.Jobs) }},
 	{desc("store_checkpoints_total", "Copies of the log into the database."), prometheus.CounterValue, func(r Reading) float64 { return float64(r.Checkpoints) }},
