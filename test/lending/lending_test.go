@@ -589,7 +589,7 @@ func TestATurnIsStoppedFromTheTerminal(t *testing.T) {
 	says("steward session stop", false, "daemon", "stop")
 	says("the turn is cancelled", true, "session", "stop", id)
 	says("no turn runs", false, "session", "stop", id)
-	says("[cancelled cancelled]", true, "session", "show", id)
+	says("[cancelled]", true, "session", "show", id)
 	says("idle", true, "session", "list")
 	says(`"active_turns":0`, true, "daemon", "status")
 	says(`"status":"stopped"`, true, "daemon", "stop")

@@ -133,6 +133,14 @@ type said struct {
 	Code   string `json:"code"`
 }
 
+// end is how a turn ended, with the reason where that is another word.
+func (s said) end() string {
+	if s.Code == "" || s.Code == s.Status {
+		return s.Status
+	}
+	return s.Status + " " + s.Code
+}
+
 func (d verbs) show(ctx context.Context, c *executor.Client, session string) error {
 	speaker, space := "", ""
 	err := d.replay(ctx, c, session, func(e sessionwire.Recorded) error {
@@ -156,7 +164,7 @@ func (d verbs) show(ctx context.Context, c *executor.Client, session string) err
 			space = ""
 			speaker = ""
 		case "turn_status":
-			d.line("\n[%s]", strings.TrimSpace(s.Status+" "+s.Code))
+			d.line("\n[%s]", s.end())
 			space = "\n"
 			speaker = ""
 		}
