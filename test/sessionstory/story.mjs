@@ -5,6 +5,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Connection, Executor, Memory, Refused, contentHash, operation, revisionHash } from "../../examples/executor-node/client.mjs";
+import { forms, methodsOf } from "./corpus.mjs";
 import { startModel } from "./model.mjs";
 
 const [program, folder] = process.argv.slice(2);
@@ -109,6 +110,35 @@ const chapters = {
       await c.closed;
       assert.ok(["malformed_record", "record_too_large"].includes(c.goodbye?.code), `${line.slice(0, 20)}: ${JSON.stringify(c.goodbye)}`);
     }
+  },
+
+  async "every form of the rejection corpus is refused, and nothing comes of it"() {
+    const c = await Connection.open(this.socket);
+    const waiting = [];
+    const before = JSON.stringify(await c.request("session.list", {}));
+    c.record = (line) => waiting.shift()(JSON.parse(line));
+    const ask = (change) => new Promise((resolve) => {
+      waiting.push(resolve);
+      const whole = {
+        protocol_version: 2, kind: "request", request_id: "corpus", instance_id: c.instance, connection_id: c.connection,
+        session_id: null, operation_id: null, control: null, method: "status", payload: {}, ...change,
+      };
+      c.socket.write(JSON.stringify(whole) + "\n");
+    });
+    let count = 0;
+    for (const [what, change, codes] of forms(methodsOf())) {
+      const r = await Promise.race([ask(change), c.closed.then(() => ({ error: { code: "closed" } }))]);
+      assert.ok(codes.includes(r.error?.code), `${what}: ${JSON.stringify(r.error ?? r.payload)}`);
+      count++;
+    }
+    delete c.record;
+    const after = JSON.stringify(await c.request("session.list", {}));
+    const s = await c.request("status", {});
+    assert.equal(after, before);
+    assert.deepEqual([s.active_turns, s.claimed_sessions], [0, 0]);
+    assert.ok(count > 700, `${count} forms`);
+    console.log(`   ${count} forms`);
+    await c.close();
   },
 
   async "a session is lent two tools and a skill, captured from files"() {
