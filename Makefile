@@ -43,6 +43,7 @@ check: ## all that CI runs; needs gcc, npm, root and strace
 	@scripts/step npm-suite $(MAKE) -s npm-suite
 	@scripts/step machine-suite $(MAKE) -s machine-suite
 	@scripts/step linear $(MAKE) -s linear
+	@scripts/step vendors $(MAKE) -s vendors
 	@scripts/step cross $(MAKE) -s cross
 	@scripts/step vuln $(MAKE) -s vuln
 
@@ -59,6 +60,7 @@ pins: ## every go.mod is tidy, and the SQLite pair fits
 	go mod tidy -diff
 	cd test/linear && go mod tidy -diff
 	cd test/lossyfs && go mod tidy -diff
+	cd test/vendors && go mod tidy -diff
 	@scripts/libc-pin
 
 .PHONY: vet
@@ -112,6 +114,10 @@ machine-suite: ## disks that fill or lose power, calls that fail, files of other
 .PHONY: linear
 linear: ## histories of the store against sequential models
 	cd test/linear && go vet ./... && go test -count=1 -timeout 10m ./...
+
+.PHONY: vendors
+vendors: ## the clients of the models' vendors judge ours; minutes and 2 GiB to compile them once
+	cd test/vendors && go vet ./... && go test -count=1 -timeout 10m ./...
 
 .PHONY: gate
 gate: ## the proofs in their larger size, about an hour; needs root, strace, /dev/fuse

@@ -146,6 +146,8 @@ var homes = []home{
 	{"modernc.org/sqlite", []string{"internal/means/sqldb"}, "the driver, behind sqldb"},
 	{"github.com/hanwen/go-fuse/v2", nil, "the file system that forgets, in a module of its own"},
 	{"github.com/anishathalye/porcupine", nil, "checks histories in tests"},
+	{"github.com/openai/openai-go", nil, "judges our client of the model in tests"},
+	{"github.com/anthropics/anthropic-sdk-go", nil, "judges our client of the model in tests"},
 	{"github.com/google/go-cmp", nil, "compares in tests"},
 	{"github.com/rogpeppe/go-internal", nil, "scripts in tests"},
 	{"github.com/santhosh-tekuri/jsonschema/v6", nil, "the oracle of our schema subset"},

@@ -24,7 +24,7 @@ import (
 const DefaultBase = "https://api.anthropic.com"
 
 const (
-	apiVersion = "2023-06-01"
+	apiVersion = "2026-10-21"
 	maxTokens  = 8192 // of one answer; the form demands a number
 )
 
@@ -186,10 +186,11 @@ func (a *answer) at(block int) *heardCall {
 }
 
 func (a *answer) whole() (conversation.Reply, error) {
-	if a.stop == "" || (a.stop == "max_tokens" && len(a.calls) > 0) {
+	cut := a.stop == "max_tokens" || a.stop == "model_context_window_exceeded"
+	if a.stop == "" || cut && len(a.calls) > 0 {
 		return conversation.Reply{}, errCut
 	}
-	reply := conversation.Reply{Text: a.text.String(), Cut: a.stop == "max_tokens"}
+	reply := conversation.Reply{Text: a.text.String(), Cut: cut}
 	for _, c := range a.calls {
 		if !c.closed {
 			return conversation.Reply{}, errCut

@@ -71,7 +71,7 @@ func TestRecordedStreams(t *testing.T) {
 
 // A text that was cut at the model's own limit is told as such.
 func TestACutTextIsToldAsCut(t *testing.T) {
-	for stop, want := range map[string]bool{"end_turn": false, "max_tokens": true} {
+	for stop, want := range map[string]bool{"end_turn": false, "max_tokens": true, "model_context_window_exceeded": true} {
 		got, _, _, _, err := ask(t, strings.Replace(recorded(t, "text.sse"), "end_turn", stop, 1))
 		if diff := cmp.Diff(conversation.Reply{Text: "Hello!", Cut: want}, got); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", stop, err, diff)
