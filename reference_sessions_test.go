@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stewardhost/steward/internal/domain/sessions/turn"
 	bounds "github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/protocol/sessionwire"
@@ -36,6 +37,10 @@ func sessionsPage() string {
 	conflict, _ := fault.Lookup(fault.Conflict)
 	for _, r := range append(fault.SessionRows(), conflict) {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", r.Code, r.Meaning)
+	}
+	b.WriteString("\n## Codes of turns\n\nWhat `turn.terminal`, a snapshot and a lookup say of a turn that did not complete, and `turn_status` of its record.\n\n| code | message |\n| --- | --- |\n")
+	for _, code := range turn.Codes() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", code, turn.Meaning(code))
 	}
 	for _, part := range []struct {
 		title string

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stewardhost/steward/internal/domain/sessions/turn"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/protocol/sessionwire"
@@ -95,6 +96,26 @@ func TestEveryCodeIsProvoked(t *testing.T) {
 	for _, row := range fault.SessionRows() {
 		if !seen[string(row.Code)] {
 			t.Errorf("nothing provokes %s", row.Code)
+		}
+	}
+}
+
+// Every code that a turn ends with is told of a turn in some transcript, with the
+// code's own words; interrupted is what the next daemon writes of one whose own is
+// dead, and is told of none.
+func TestEveryEndIsProvoked(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		all.Write(readFile(t, file))
+	}
+	for _, code := range turn.Codes() {
+		told := fmt.Sprintf(`"error":{"code":%q,"message":%q}`, code, turn.Meaning(code))
+		if strings.Contains(all.String(), told) == (code == turn.CodeInterrupted) || turn.Meaning(code) == "" {
+			t.Errorf("of %s", code)
 		}
 	}
 }

@@ -128,6 +128,63 @@ func TestDeadlinesAreExact(t *testing.T) {
 		}, func(s *stage) bool {
 			return strings.Contains(s.answer("b", `executor.resume O=r {{{proof.a}}}`), `"pending_calls":[]`)
 		}},
+		{bound.RotationPending, "a candidate dies, also under a resume that comes then, and the old proof resumes", func(s *stage) {
+			s.ready("a")
+			s.lends("a")
+			s.dials("b")
+			s.answer("a", `executor.rotate O=r {{{executor}}}`)
+		}, func(s *stage) bool {
+			dead := s.answer("b", `executor.resume O=d {"executor_id":"<exe.1>","resume_secret":"<proof.2>"}`) == "stale_connection"
+			if again := s.answer("b", `executor.resume O=e {{{proof.a}}}`); dead != strings.Contains(again, `"executor_generation":2`) {
+				s.t.Errorf("the candidate is dead: %v; the old proof gives %s", dead, again)
+			}
+			return dead
+		}},
+		{bound.ExecutorIdle, "an executor that a turn needs stays until its worker has returned", func(s *stage) {
+			s.ready("a")
+			s.lends("a")
+			s.dials("b")
+			s.r.gate = make(chan struct{})
+			s.answer("a", fmt.Sprintf(start, "deaf"))
+			s.peers["a"].conn.Close()
+			<-time.After(time.Hour)
+			close(s.r.gate)
+			s.r.gate = nil
+			synctest.Wait()
+		}, func(s *stage) bool {
+			return s.answer("b", `executor.resume O=r {{{proof.a}}}`) == "stale_connection"
+		}},
+		{ownTimeout, "a dispatched call times out, before a result that comes then", func(s *stage) {
+			s.ready("a")
+			s.lends("a")
+			s.answer("a", fmt.Sprintf(start, "call c1 add {\"a\":1}"))
+		}, func(s *stage) bool {
+			return s.answer("a", `turn.application_tool_result S O=r {{{binding}},"outcome":{"status":"success","value":{"sum":1}}}`) == "unknown_turn"
+		}},
+		{ownTimeout, "a reconnect renews no call's time", func(s *stage) {
+			s.ready("a")
+			s.lends("a")
+			s.dials("b")
+			s.answer("a", fmt.Sprintf(start, "call c1 add {\"a\":1}"))
+			s.later("b", ownTimeout.Duration()/2, func(p *peer) { s.ask(p, `executor.resume O=r {{{proof.a}}}`) })
+		}, func(s *stage) bool {
+			return strings.Contains(s.answer("b", `executor.resume O=e {{{proof.a}}}`), `"pending_calls":[]`)
+		}},
+		{bound.RequestTime, "a session that does not open is not waited for", func(s *stage) {
+			s.ready("a")
+			s.r.log.slow = make(chan struct{})
+			s.answer("a", `turn.start S C O=t {"prompt":"say x"}`)
+		}, func(s *stage) bool { return s.refusedWith("a", "persistence_failed") }},
+		{bound.DaemonIdle, "a daemon is not idle while a turn has a worker", func(s *stage) {
+			s.ready("a")
+			s.r.gate = make(chan struct{})
+			s.answer("a", `turn.start S C O=t {"prompt":"deaf"}`)
+			s.peers["a"].conn.Close()
+			<-time.After(time.Hour)
+			close(s.r.gate)
+			s.r.gate = nil
+			synctest.Wait()
+		}, idle},
 		{bound.OutcomeLife, "evidence ends with the turn's outcome, whatever was read", func(s *stage) {
 			s.ready("a")
 			s.answer("a", fmt.Sprintf(start, "say x"))
@@ -198,7 +255,7 @@ func TestDeadlinesAreExact(t *testing.T) {
 		}, func(s *stage) bool { return s.closed("a") }},
 		{bound.InitializeTime, "who sends half of it late is gone", func(s *stage) {
 			s.peers["a"] = s.r.dial()
-			s.later("a", bound.InitializeTime.Duration()-time.Second, 8<<10)
+			s.later("a", bound.InitializeTime.Duration()-time.Second, noise(8<<10))
 		}, func(s *stage) bool { return s.closed("a") }},
 		{bound.RequestTime, "a claim waits no longer for what mends the session", func(s *stage) {
 			s.dials("a")
@@ -217,7 +274,7 @@ func TestDeadlinesAreExact(t *testing.T) {
 		{bound.RequestTime, "a record that trickles is not waited for", func(s *stage) {
 			s.dials("a")
 			s.peers["a"].send([]byte(`{"a":"` + strings.Repeat("x", 8<<10)))
-			s.later("a", 20*time.Second, 8<<10)
+			s.later("a", 20*time.Second, noise(8<<10))
 		}, func(s *stage) bool { return s.closed("a") }},
 		{bound.RequestTime, "half a record is not waited for", func(s *stage) {
 			s.dials("a")
@@ -241,14 +298,7 @@ func TestDeadlinesAreExact(t *testing.T) {
 			<-time.After(time.Hour)
 			s.peers["a"].conn.Close()
 			synctest.Wait()
-		}, func(s *stage) bool {
-			select {
-			case <-s.r.service.Idle():
-				return true
-			default:
-				return false
-			}
-		}},
+		}, idle},
 	} {
 		for _, early := range []time.Duration{1, 0, -1} {
 			t.Run(fmt.Sprintf("%s/%v", c.name, early), func(t *testing.T) {
@@ -267,13 +317,30 @@ func TestDeadlinesAreExact(t *testing.T) {
 	}
 }
 
-// later sends so many bytes of no whole record after a time.
-func (s *stage) later(name string, after time.Duration, n int) {
+// later has a client do something after a time.
+func (s *stage) later(name string, after time.Duration, do func(*peer)) {
 	go func() {
 		<-time.After(after)
-		s.peers[name].send([]byte(strings.Repeat("x", n)))
+		do(s.peers[name])
 	}()
 }
+
+// noise sends so many bytes of no whole record.
+func noise(n int) func(*peer) {
+	return func(p *peer) { p.send([]byte(strings.Repeat("x", n))) }
+}
+
+func idle(s *stage) bool {
+	select {
+	case <-s.r.service.Idle():
+		return true
+	default:
+		return false
+	}
+}
+
+// ownTimeout is that of the tool which clients lend.
+var ownTimeout = bound.Row{Key: "timeout_ms", Max: 5000, Unit: bound.Milliseconds}
 
 // lets has the store answer again.
 func (s *stage) lets() {

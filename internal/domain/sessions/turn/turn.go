@@ -84,6 +84,14 @@ const (
 	CodeInternalError     = "internal_error"
 )
 
+// Codes are the terminal codes, in the order of the documents. The caller owns the
+// slice.
+func Codes() []string {
+	return []string{
+		CodeCancelled, CodeProviderError, CodeToolFailed, CodeLimitExceeded, CodePersistenceFailed, CodeShutdown, CodeInterrupted, CodeInternalError,
+	}
+}
+
 var meanings = map[string]string{
 	CodeCancelled:         "The turn was stopped.",
 	CodeProviderError:     "The model could not be asked, or its answer could not be used.",
