@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -165,5 +166,39 @@ func (j *journal) held() {
 	j.mu.Unlock()
 	if first != nil {
 		first()
+	}
+}
+
+// Of sends of one tx around a commit of unknown fate none is told that nothing of the tx
+// was done, and none that it was: neither while the first of them has not yet had its
+// answer, nor where several lie in that commit (invariants I55, I59, I65).
+func TestSendsAroundACommitOfUnknownFateAgree(t *testing.T) {
+	fits := func(a invocation.Answer) {
+		t.Helper()
+		if a.Effects != effect.Uncertain || a.Status == invocation.OK {
+			t.Errorf("%+v %+v", a, a.Fault)
+		}
+	}
+	s := newScene(t, answered)
+	must(t, os.Rename(filepath.Join(s.dir, "steward.db"), filepath.Join(s.dir, "moved.db")))
+	doubted, free := make(chan struct{}), make(chan struct{})
+	s.journal.doubted = func() { close(doubted); <-free }
+	tx, first := id.NewTx(time.Now()), make(chan invocation.Answer, 1)
+	go func() { first <- s.put(t, tx, "a") }()
+	<-doubted
+	fits(s.put(t, tx, "a"))
+	close(free)
+	fits(<-first)
+
+	s = newScene(t, answered)
+	must(t, os.Rename(filepath.Join(s.dir, "steward.db"), filepath.Join(s.dir, "moved.db")))
+	answers := make([]invocation.Answer, 24)
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() { answers[i] = s.put(t, tx, "a") })
+	}
+	all.Wait()
+	for _, a := range answers {
+		fits(a)
 	}
 }

@@ -30,10 +30,11 @@ import (
 // journal is the real store behind switches that make settling fail, or everything.
 type journal struct {
 	*store.Store
-	mu    sync.Mutex
-	full  bool
-	blind bool
-	first func() // called by the next settling
+	mu      sync.Mutex
+	full    bool
+	blind   bool
+	first   func() // called by the next settling
+	doubted func() // called with a doubt about a built-in
 }
 
 func (j *journal) fill(full bool) {
@@ -55,6 +56,15 @@ func (j *journal) trouble() error {
 		return fault.New(fault.Unavailable, "the database cannot be read now").Because(errors.New("i/o error"))
 	}
 	return nil
+}
+
+// RunBuiltin keeps a doubt to itself for as long as a test wants.
+func (j *journal) RunBuiltin(ctx context.Context, c authority.Call, condition []byte) (invocation.Answer, error) {
+	a, err := j.Store.RunBuiltin(ctx, c, condition)
+	if err == nil && a.Status == invocation.InDoubt && j.doubted != nil {
+		j.doubted()
+	}
+	return a, err
 }
 
 func (j *journal) Reserve(ctx context.Context, c authority.Call) (authority.CallChanges, error) {

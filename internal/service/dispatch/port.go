@@ -150,6 +150,7 @@ func isAuthority(c fault.Code) bool {
 // try gives an answer, or an error about which nothing of this request was sent, with
 // the call as far as it was made out by then.
 func (p *Port) try(ctx context.Context, caller authority.Caller, r Request) (authority.Call, invocation.Answer, error) {
+	defer p.unsettled.begin(caller, r.Tx)()
 	def, whole := claimed(r.Ref)
 	if !whole || p.known.lets(caller, r.Ref) {
 		var err error

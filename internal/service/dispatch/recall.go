@@ -43,11 +43,15 @@ func (p *Port) recall(ctx context.Context, c authority.Call, why error) invocati
 	if err != nil {
 		return unknown(c.Tx, why)
 	}
+	other := p.unsettled.sent(c.Caller, c.Tx) // before what it was told is looked up
 	told, was := p.unsettled.told(c.Caller, c.Tx)
 	switch {
 	case was && (!known || !answer.Invocation.IsZero() || answer.Fault.Code == fault.TxInProgress):
 		// What can be read of it now may not be durable.
 		return told
+	case other && !was && (!known || !answer.Invocation.IsZero()):
+		// It may be in the very commit of which nobody knows whether it is durable.
+		return unknown(c.Tx, why)
 	case !known:
 		return refusal(c.Tx, why)
 	}

@@ -27,6 +27,7 @@ type unsettled struct {
 	// Doubts about built-ins whose commit is of unknown fate. The store is fenced
 	// then, so that there are no more of them than calls in one commit.
 	doubts map[asked]invocation.Answer
+	sends  map[asked]int // of one call that are being answered now
 }
 
 // asked names a call.
@@ -45,7 +46,7 @@ type debt struct {
 }
 
 func newUnsettled() *unsettled {
-	return &unsettled{slot: make(chan struct{}, 1), wake: make(chan struct{}, 1), doubts: map[asked]invocation.Answer{}}
+	return &unsettled{slot: make(chan struct{}, 1), wake: make(chan struct{}, 1), doubts: map[asked]invocation.Answer{}, sends: map[asked]int{}}
 }
 
 func (u *unsettled) owe(d debt) {
@@ -77,6 +78,29 @@ func (u *unsettled) paid() {
 		return
 	}
 	u.owed = u.owed[1:]
+}
+
+// begin notes a send of a tx until end. What it is told, and what is owed of it, is noted
+// before its end.
+func (u *unsettled) begin(c authority.Caller, tx id.Tx) (end func()) {
+	key := asked{c.Owner, c.Client, tx}
+	u.mu.Lock()
+	u.sends[key]++
+	u.mu.Unlock()
+	return func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if u.sends[key]--; u.sends[key] == 0 {
+			delete(u.sends, key)
+		}
+	}
+}
+
+// sent reports whether another send of the tx is being answered.
+func (u *unsettled) sent(c authority.Caller, tx id.Tx) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.sends[asked{c.Owner, c.Client, tx}] > 0
 }
 
 func (u *unsettled) remember(c authority.Caller, a invocation.Answer) {
