@@ -139,6 +139,7 @@ var homes = []home{
 	{"code.dny.dev/ssrf", []string{"internal/means/egress"}, "the registries of special addresses, behind egress"},
 	{"golang.org/x/sys", []string{"internal/means", "internal/adapters", "internal/faces", "cmd", "executor"}, "system calls"},
 	{"golang.org/x/time", []string{"internal/service", "internal/faces"}, "bursts in memory"},
+	{"github.com/tetratelabs/wazero", []string{"internal/adapters/capsulehost/sandbox"}, "runs WebAssembly, behind sandbox"},
 	{"github.com/nats-io/nats-server/v2", []string{"internal/adapters/natsbus"}, "the embedded server of the bus"},
 	{"github.com/nats-io/nats.go", []string{"internal/adapters/natsbus"}, "its client"},
 	{"github.com/nats-io/jwt/v2", []string{"internal/adapters/natsbus/callout"}, "what servers of somebody else ask and believe"},

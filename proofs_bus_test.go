@@ -14,6 +14,7 @@ var busProofs = []proven{
 	{"A70, A71, A73, A75", "payload principals, crossed and forged answers, wide subscriptions", at(natsbusT, "TestARawClientForgesNothing", natsbusT, "TestSubscriptionsStayInside", brokerT, "TestAnswersThatCrossOverAreDropped"), ""},
 	{"I77, I80, A73, A75", "a tool of a capsule is called in the principal's name, by one capsule, and answered by that one", at(natsbusT, "TestACallReachesOneCapsuleAlone", natsbusT, "TestToolAnswersAreNotForged", toolT, "TestAnAnswerCountsForItsQuestionAlone", workbenchT, "TestACallEndsAsWhatHappened", busdoorT, "TestACapsulesToolsAreMethods"), ""},
 	{"A48, I34", "a tool of a capsule that drifted is off before any call meets it", at(workbenchT, "TestNoCallBeforeTheToolsAreMerged", busdoorT, "TestADriftedToolOfACapsuleIsOff"), ""},
+	{"A74, bus 5.10", "a module that loops, traps, grows, floods or points into nowhere ends at its bounds and takes nobody along", at(sandboxT, "TestHostileModulesEnd", sandboxT, "TestModulesThatAreNotTaken", sandboxT, "TestRunsAreApart", sandboxT, "TestPlacesAreBounded", busdoorT, "TestAModuleIsACapsule"), "compile time is bounded by what is compiled, not by a clock"},
 	{"A72", "a squatter never wins, and is told of", at(brokerT, "TestACollisionIsAnEventEachTime", brokerT, "TestACapsuleThatMayNotBeReadIsNotThere"), ""},
 	{"A74", "floods and large answers end at their caps", at(describeT, "TestWhatDoesNotCountIsDroppedWithAReason", capsulewireT, "TestReadAnswers", capsulehostT, "TestACapsuleThatMisbehavesIsEnded"), ""},
 	{"R11", "a partition fails closed, and heals within three seconds", at(natsbusT, "TestAPartitionFailsClosedAndHeals", natsbusT, "TestTheBrokerComesBackAfterItsConnectionIsCut", natsbusT, "TestAFloodDelaysNobodyElseAndIsTold", natsbusT, "TestTheServerGoesAwayAndComesBack", brokerT, "TestASeveredBusIsToldAtOnce", busdoorT, "TestServersOfSomebodyElseCarryTheBus"), ""},
@@ -36,6 +37,7 @@ const (
 	capsulehostT = "internal/adapters/capsulehost"
 	capsulefileT = "internal/adapters/capsulehost/capsulefile"
 	capsulewireT = "protocol/capsulewire"
+	sandboxT     = "internal/adapters/capsulehost/sandbox"
 	toolT        = "internal/domain/bus/tool"
 	workbenchT   = "internal/service/workbench"
 	topicT       = "internal/domain/bus/topic"

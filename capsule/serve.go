@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +21,10 @@ const (
 	readTopic     = "resource.v1.request.read"
 	toolsTopic    = "tool.v1.request.describe"
 	executeTopic  = "tool.v1.execute." // and the tool's name
+
+	// oneRequest is how a module is asked: its input ends behind the request, and so
+	// the end of the input is not the end of the work.
+	oneRequest = runtime.GOOS == "wasip1"
 
 	maxCalls = 64
 	maxLine  = 1<<20 + 64<<10
@@ -53,6 +58,9 @@ func ServeOn(ctx context.Context, c Capsule, in io.Reader, out io.Writer) error 
 		if err := s.take(ctx, f); err != nil {
 			return err
 		}
+	}
+	if oneRequest {
+		s.running.Wait()
 	}
 	return lines.Err()
 }

@@ -11,6 +11,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -77,7 +78,7 @@ func New(ctx context.Context, p Parts) (*Wing, error) {
 	}
 	w.tools = w.newTools()
 	w.host = capsulehost.New(capsulehost.Ports{Admit: w.admit, Joined: w.joined, Left: w.left}, topic.PrincipalOf(p.Owner), capsulehost.Options{
-		Log: p.Log, Tenant: w.node, Version: p.Version, Self: []string{self, Verb},
+		Log: p.Log, Tenant: w.node, Version: p.Version, Self: []string{self, Verb}, Compiled: filepath.Join(p.Folder, "compiled"),
 		Inside: map[string]capsulehost.Handler{"introspect": w.introspect()}, Shipped: map[string]int{"files": 1},
 	})
 	w.Shelf, err = capsulehost.OpenShelf(ctx, p.book(), w.host, capsulehost.Pool{
@@ -183,6 +184,7 @@ func (w *Wing) admit(place capsulehost.Place, take func(capsulehost.Request), lo
 	}
 	return capsulehost.Seat{
 		Answer: func(r capsulehost.Request, payload []byte) error { return seat.Answer(natsbus.Request(r), payload) },
+		Lose:   func(r capsulehost.Request) error { return seat.Lose(natsbus.Request(r)) },
 		Close:  seat.Close,
 	}, nil
 }

@@ -26,6 +26,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stewardhost/steward/internal/adapters/capsulehost/sandbox"
 	"github.com/stewardhost/steward/internal/domain/bus/describe"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/ground/bound"
@@ -53,6 +54,7 @@ type Request struct {
 // Seat is a place on the bus.
 type Seat struct {
 	Answer func(Request, []byte) error
+	Lose   func(Request) error // what was asked has ended without an answer
 	Close  func()
 }
 
@@ -73,12 +75,13 @@ type Handler struct {
 
 // Options are what a host may choose.
 type Options struct {
-	Log     *slog.Logger
-	Tenant  string             // the installation, part of every source
-	Version string             // of the host: the build of the capsules that come with it
-	Self    []string           // command line that runs a shipped capsule; its name and arguments follow
-	Inside  map[string]Handler // capsules that run in the host, by name
-	Shipped map[string]int     // capsules that come with the host and run as processes, and how many folders each takes
+	Log      *slog.Logger
+	Tenant   string             // the installation, part of every source
+	Version  string             // of the host: the build of the capsules that come with it
+	Self     []string           // command line that runs a shipped capsule; its name and arguments follow
+	Inside   map[string]Handler // capsules that run in the host, by name
+	Compiled string             // folder for what is compiled of modules; empty: in memory
+	Shipped  map[string]int     // capsules that come with the host and run as processes, and how many folders each takes
 }
 
 // Installed is one capsule that the owner wants.
@@ -125,6 +128,7 @@ type Host struct {
 
 	mu       sync.Mutex
 	runtimes map[string]*runtime // by name
+	engine   *sandbox.Engine     // opened by the first module
 	closed   bool
 }
 
@@ -206,6 +210,23 @@ func (h *Host) Close() {
 		ending.Go(r.stop)
 	}
 	ending.Wait()
+	if h.engine != nil {
+		h.engine.Close()
+	}
+}
+
+// openEngine gives what runs modules, opened by the first who needs it.
+func (h *Host) openEngine() (*sandbox.Engine, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.engine != nil {
+		return h.engine, nil
+	}
+	e, err := sandbox.NewEngine(h.opt.Compiled)
+	if err == nil {
+		h.engine = e
+	}
+	return e, err
 }
 
 func (h *Host) all() []*runtime {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/internal/adapters/capsulehost/capsulefile"
+	"github.com/stewardhost/steward/internal/adapters/capsulehost/sandbox"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/digest"
@@ -23,6 +24,7 @@ type plan struct {
 	claim    topic.Claim
 	families []string
 	spec     childprocess.Spec // of a process
+	module   []byte            // of a module, as it was looked at
 	handler  *Handler          // of one inside the host
 }
 
@@ -47,7 +49,10 @@ func (h *Host) Inspect(what string, args []string) (Installed, error) {
 	if err != nil {
 		return Installed{}, fault.New(fault.InvalidRequest, "not a folder: "+what).Because(err)
 	}
-	file, build, err := inspect(folder)
+	file, build, module, err := inspect(folder)
+	if err == nil && file.Runtime == capsulefile.WASM {
+		err = sandbox.Check(module)
+	}
 	if err != nil {
 		return Installed{}, err
 	}
@@ -82,13 +87,14 @@ func (h *Host) shippedBuild(c Installed) digest.Digest {
 	return digest.Join(Shipped, c.Name, h.opt.Version).Sum(digest.Build)
 }
 
-// inspect reads the manifest of a folder and what its command is made of.
-func inspect(folder string) (capsulefile.File, digest.Digest, error) {
+// inspect reads the manifest of a folder and what its command is made of, or its
+// module.
+func inspect(folder string) (file capsulefile.File, sum digest.Digest, module []byte, err error) {
 	manifest := filepath.Join(folder, capsulefile.Name)
 	info, err := os.Stat(manifest)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return capsulefile.File{}, digest.Digest{}, fault.New(fault.NotFound, "there is no "+capsulefile.Name+" in "+folder)
+		return file, sum, nil, fault.New(fault.NotFound, "there is no "+capsulefile.Name+" in "+folder)
 	case err == nil:
 		err = bound.CapsuleManifest.Check(int(min(info.Size(), bound.CapsuleManifest.Max+1)))
 	}
@@ -97,21 +103,41 @@ func inspect(folder string) (capsulefile.File, digest.Digest, error) {
 		raw, err = os.ReadFile(manifest)
 	}
 	if err != nil {
-		return capsulefile.File{}, digest.Digest{}, fault.New(fault.InvalidRequest, "the manifest cannot be read: "+err.Error()).Because(err)
+		return file, sum, nil, fault.New(fault.InvalidRequest, "the manifest cannot be read: "+err.Error()).Because(err)
 	}
-	file, err := capsulefile.Parse(raw)
-	if err != nil {
-		return capsulefile.File{}, digest.Digest{}, err
+	if file, err = capsulefile.Parse(raw); err != nil {
+		return file, sum, nil, err
 	}
 	build := digest.Join().Bytes(raw)
+	if file.Runtime == capsulefile.WASM {
+		if module, err = readModule(filepath.Join(folder, file.Module)); err != nil {
+			return file, sum, nil, err
+		}
+		return file, build.Bytes(module).Sum(digest.Build), module, nil
+	}
 	if path, own := ownFile(folder, file.Command[0]); own {
 		program, err := os.ReadFile(path)
 		if err != nil {
-			return capsulefile.File{}, digest.Digest{}, fault.New(fault.InvalidRequest, "the capsule's program cannot be read: "+err.Error()).Because(err)
+			return file, sum, nil, fault.New(fault.InvalidRequest, "the capsule's program cannot be read: "+err.Error()).Because(err)
 		}
 		build.Bytes(program)
 	}
-	return file, build.Sum(digest.Build), nil
+	return file, build.Sum(digest.Build), nil, nil
+}
+
+func readModule(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil {
+		err = bound.ModuleBytes.Check(int(min(info.Size(), bound.ModuleBytes.Max+1)))
+	}
+	var raw []byte
+	if err == nil {
+		raw, err = os.ReadFile(path)
+	}
+	if err != nil && !fault.Is(err, fault.TooLarge) {
+		err = fault.New(fault.InvalidRequest, "the capsule's module cannot be read: "+err.Error()).Because(err)
+	}
+	return raw, err
 }
 
 // ownFile is a command that lies in the capsule's folder.
@@ -126,12 +152,15 @@ func (h *Host) plan(c Installed) (plan, error) {
 	if c.Folder == "" {
 		return h.shippedPlan(c)
 	}
-	file, build, err := inspect(c.Folder)
+	file, build, module, err := inspect(c.Folder)
 	if err != nil {
 		return plan{}, err
 	}
 	if build != c.Build {
 		return plan{}, changed(c)
+	}
+	if file.Runtime == capsulefile.WASM {
+		return plan{runtime: file.Runtime, claim: file.Claim, families: file.Families, module: module}, nil
 	}
 	command, _ := ownFile(c.Folder, file.Command[0])
 	return plan{runtime: file.Runtime, claim: file.Claim, families: file.Families,

@@ -132,15 +132,24 @@ func (r *runtime) writeFrames(ctx context.Context, p *childprocess.Process, read
 	}
 }
 
+// patienceFor is how long a capsule may take for a request of a topic, false for
+// what is no request.
+func patienceFor(t topic.Topic) (time.Duration, bool) {
+	switch t.String() {
+	case topic.DescribeRequest, topic.ReadRequest, topic.ToolsRequest:
+		return bound.CapsuleDeadline.Duration(), true
+	}
+	_, call := t.After(topic.Execute)
+	return bound.CallDeadline.Duration(), call
+}
+
+func millisecondsUntil(deadline time.Time) int64 {
+	return max(time.Until(deadline).Milliseconds(), 1)
+}
+
 // pass turns a request into a frame.
 func (r *runtime) pass(p *childprocess.Process, q Request) error {
-	patience := bound.CapsuleDeadline.Duration()
-	_, call := q.Topic.After(topic.Execute)
-	if call {
-		patience = bound.CallDeadline.Duration()
-	}
-	switch name := q.Topic.String(); {
-	case call, name == topic.DescribeRequest, name == topic.ReadRequest, name == topic.ToolsRequest:
+	if patience, known := patienceFor(q.Topic); known {
 		id, ok := r.begin(q)
 		if !ok {
 			return nil

@@ -48,6 +48,7 @@ type runtime struct {
 	inbox    chan Request
 	open     map[string]Request            // by the id of the frame
 	working  map[string]context.CancelFunc // of a handler, by round
+	listed   map[string]bool               // URIs, by a module
 }
 
 func newRuntime(h *Host, c Installed, p plan) *runtime {
@@ -151,6 +152,8 @@ func (r *runtime) live(ctx context.Context) error {
 		return r.answerInside(ctx, seat, *r.plan.handler)
 	case r.plan.runtime == capsulefile.MCP:
 		return r.runServer(ctx, seat)
+	case r.plan.runtime == capsulefile.WASM:
+		return r.runModule(ctx, seat)
 	}
 	return r.runProcess(ctx, seat)
 }
@@ -175,7 +178,7 @@ func (r *runtime) becomeReady() {
 func (r *runtime) take(q Request) {
 	r.mu.Lock()
 	inbox := r.inbox
-	handled := r.plan.handler != nil || r.plan.runtime == capsulefile.MCP
+	handled := r.plan.handler != nil || r.plan.runtime == capsulefile.MCP || r.plan.runtime == capsulefile.WASM
 	if handled && isCancel(q) { // a program hears of it in its turn
 		r.callOff(q.Round)
 		r.mu.Unlock()

@@ -23,6 +23,7 @@ type envelope struct {
 	Deadline int64          `json:"deadline-ms"`    // Unix milliseconds; 0 in an answer
 	Hops     int            `json:"hops"`           //
 	Build    digest.Digest  `json:"build,omitzero"` // of the capsule that answers
+	Lost     bool           `json:"lost,omitzero"`  // in the place of an answer: what was asked ended without one
 	Payload  strictjson.Raw `json:"payload"`
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/digest"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
 	"github.com/stewardhost/steward/protocol/capsulewire"
 )
 
@@ -193,6 +194,16 @@ func (s *Seat) Answer(r Request, payload []byte) error {
 		return err
 	}
 	return s.publish(to, envelope{ID: rand.Text(), Round: r.Round, Build: s.runtime.Build, Payload: payload})
+}
+
+// Lose says of a call that what executed it ended without an answer, so that nobody
+// waits. Faults: those of Answer.
+func (s *Seat) Lose(r Request) error {
+	to, err := s.answerTo(r)
+	if err != nil {
+		return err
+	}
+	return s.publish(to, envelope{ID: rand.Text(), Round: r.Round, Build: s.runtime.Build, Lost: true, Payload: strictjson.Raw("{}")})
 }
 
 // answerTo is the topic of the answer to a request.

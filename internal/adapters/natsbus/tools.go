@@ -52,6 +52,8 @@ func aboutTools(s topic.Subject, e envelope, err error) tool.Answer {
 	}
 	switch {
 	case err != nil || a.Foreign:
+	case e.Lost:
+		a.Foreign, a.Lost = called && e.Round != call, true
 	case listing:
 		a.Foreign = suffix != s.Source.String()
 		a.Tools, a.Err = toolsOf(e.Payload)

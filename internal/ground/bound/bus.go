@@ -47,6 +47,14 @@ var (
 	CapsuleCalls       = Row{"capsule_calls_at_once", 64, Count, fault.RateLimited, "ours: as many as a principal's open reads", "adapters/capsulehost"}
 	CapsuleRestartWait = Row{"capsule_restart_s", 30, Seconds, fault.Unavailable, "ours: the longest pause before a capsule is started again", "adapters/capsulehost"}
 	CapsuleFamilies    = Row{"capsule_families", 32, Count, fault.TooLarge, "ours: more than a capsule has subjects", "domain/bus/describe"}
+	ModuleBytes        = Row{"module_bytes", 16 << 20, Bytes, fault.TooLarge, "ours: three times what Go makes of a small capsule", "adapters/capsulehost/sandbox"}
+	ModuleMemory       = Row{"module_memory_bytes", 64 << 20, Bytes, fault.TooLarge, "bus reference 5.10; ours: many times what a request of 1 MiB needs", "adapters/capsulehost/sandbox"}
+	ModuleOutput       = Row{"module_output_bytes", 1<<20 + 64<<10, Bytes, fault.TooLarge, "ours: a frame, and the one that says ready", "adapters/capsulehost/sandbox"}
+	ModuleLocals       = Row{"module_locals", 1 << 20, Count, fault.TooLarge, "ours: many times what Go makes of a small capsule", "adapters/capsulehost/sandbox"}
+	ModuleSignature    = Row{"module_signature", 1000, Count, fault.TooLarge, "ours: as the specification of its JavaScript interface", "adapters/capsulehost/sandbox"}
+	ModuleTable        = Row{"module_table_entries", 1 << 18, Count, fault.TooLarge, "ours: many times what Go makes of a small capsule", "adapters/capsulehost/sandbox"}
+	CapsuleInstances   = Row{"capsule_instances", 4, Count, fault.RateLimited, "bus reference 5.10; ours: requests of one module at once", "adapters/capsulehost/sandbox"}
+	HostInstances      = Row{"host_instances", 8, Count, fault.RateLimited, "ours: half a GiB of memory", "adapters/capsulehost/sandbox"}
 	CapsuleToolCalls   = Row{"capsule_tool_calls_at_once", 32, Count, fault.Unavailable, "ours: half of what a capsule takes, so that reads go on", "service/workbench"}
 	CapsuleTools       = Row{"capsule_tools", 64, Count, fault.TooLarge, "ours: two contracts of methods", "protocol/capsulewire"}
 )
@@ -57,4 +65,5 @@ var busRows = []Row{
 	ResourceIcons, ResourceIconBytes, ReadChunks, ReadContentBytes, ReadAnswerBytes, ReadErrorBytes, DescribeWarm, DescribeCold, CapsuleYoung,
 	ReadDescribe, ReadBroadcast, ReadConflict, CapsuleDeadline, BrokerDeadline, ResourceDeadline, OpenReads, CapsulesInstalled,
 	CapsuleManifest, CapsuleCalls, CapsuleRestartWait, CapsuleFamilies, CapsuleTools, CapsuleToolCalls,
+	ModuleBytes, ModuleMemory, ModuleOutput, ModuleLocals, ModuleSignature, ModuleTable, CapsuleInstances, HostInstances,
 }

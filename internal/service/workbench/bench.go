@@ -175,6 +175,8 @@ func (b *Bench) lastWord(q *question, otherwise invocation.Event) invocation.Eve
 
 func eventOf(a tool.Answer) invocation.Event {
 	switch {
+	case a.Lost:
+		return event(invocation.Broken, "the capsule ended before it answered")
 	case fault.Is(a.Err, fault.TooLarge):
 		return event(invocation.TooLarge, fault.From(a.Err).Text)
 	case a.Err != nil:

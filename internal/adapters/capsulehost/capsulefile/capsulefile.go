@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"errors"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,11 +28,14 @@ import (
 // Name is what the file is called in the capsule's folder.
 const Name = "Capsule.toml"
 
-// The runtimes: a program that speaks the frames of capsulewire, and an MCP server,
-// whose resources the host lists and reads; it needs no topics.
+// The runtimes: a program that speaks the frames of capsulewire; an MCP server,
+// whose resources the host lists and reads, and which needs no topics; and a
+// WebAssembly module that speaks the frames of one request at a time and has
+// nothing of the machine.
 const (
 	Process = "process"
 	MCP     = "mcp"
+	WASM    = "wasm"
 )
 
 // File is a checked manifest.
@@ -40,7 +44,8 @@ type File struct {
 	Version   string
 	Publisher string
 	Runtime   string
-	Command   []string // "./x" is a file of the capsule's folder
+	Command   []string // "./x" is a file of the capsule's folder; nothing for a module
+	Module    string   // "./x.wasm"
 	Claim     topic.Claim
 	Families  []string
 }
@@ -52,6 +57,7 @@ type document struct {
 	Publisher string             `toml:"publisher"`
 	Runtime   string             `toml:"runtime"`
 	Command   []string           `toml:"command"`
+	Module    string             `toml:"module"`
 	Publish   map[string]empty   `toml:"publish"`
 	Subscribe map[string]handler `toml:"subscribe"`
 	Resources struct {
@@ -92,7 +98,7 @@ func Parse(raw []byte) (File, error) {
 	if err := decoder.Decode(&d); err != nil {
 		return File{}, fault.New(fault.InvalidRequest, Name+": "+explain(err)).Because(err)
 	}
-	f := File{Name: d.Name, Version: d.Version, Publisher: d.Publisher, Runtime: d.Runtime, Command: d.Command, Families: d.Resources.Families}
+	f := File{Name: d.Name, Version: d.Version, Publisher: d.Publisher, Runtime: d.Runtime, Command: d.Command, Module: d.Module, Families: d.Resources.Families}
 	if err := d.check(); err != nil {
 		return File{}, err
 	}
@@ -122,11 +128,17 @@ func (d document) check() error {
 		return refuse(`version is needed, such as version = "1.0.0"`)
 	case len(d.Publisher) > bound.LabelBytes.Int():
 		return refuse("publisher is too long")
-	case d.Runtime != Process && d.Runtime != MCP:
-		return refuse(`runtime = "process" or runtime = "mcp"; this host offers no other`)
+	case d.Runtime != Process && d.Runtime != MCP && d.Runtime != WASM:
+		return refuse(`runtime = "process", runtime = "mcp" or runtime = "wasm"; this host offers no other`)
 	case d.Runtime == MCP && len(d.Publish)+len(d.Subscribe) > 0:
 		return refuse("[publish] and [subscribe] are not for an MCP server; leave them out")
-	case len(d.Command) == 0 || d.Command[0] == "":
+	case d.Runtime == WASM && len(d.Command) > 0:
+		return refuse(`command is for a program; a module has module = "./notes.wasm"`)
+	case d.Runtime == WASM && !filepath.IsLocal(d.Module):
+		return refuse(`module is needed, a file of the capsule's folder, such as module = "./notes.wasm"`)
+	case d.Runtime != WASM && d.Module != "":
+		return refuse(`module is for runtime = "wasm"`)
+	case d.Runtime != WASM && (len(d.Command) == 0 || d.Command[0] == ""):
 		return refuse(`command is needed, such as command = ["./notes"]`)
 	}
 	if err := bound.CapsuleFamilies.Check(len(d.Resources.Families)); err != nil {

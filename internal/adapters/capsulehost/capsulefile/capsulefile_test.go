@@ -49,7 +49,9 @@ func TestARefusalSaysWhatWouldBeRight(t *testing.T) {
 		{"no name", `"notes"`, `""`, `name = "notes"`},
 		{"bad name", `"notes"`, `"My Notes"`, "a-z, 0-9 and -"},
 		{"bad version", `"1.0.0"`, `""`, "version is needed"},
-		{"runtime", `"process"`, `"wasm"`, `runtime = "process"`},
+		{"runtime", `"process"`, `"docker"`, `runtime = "process"`},
+		{"a module with a command", `"process"`, `"wasm"`, `module = "./notes.wasm"`},
+		{"a program with a module", `runtime =`, "module = \"./a.wasm\"\nruntime =", `runtime = "wasm"`},
 		{"no command", `["./notes", "--quiet"]`, `[]`, "command is needed"},
 		{"other topic taken", `"resource.v1.request.read" =`, `"resource.v1.*.read" =`, "is not delivered"},
 		{"wrong handler", `{ handler = "read" }`, `{ handler = "open" }`, `{ handler = "read" }`},
@@ -83,6 +85,13 @@ func TestARefusalSaysWhatWouldBeRight(t *testing.T) {
 			t.Errorf("%s | %s: %v", c.publish, c.subscribe, err)
 		}
 	}
+	module := strings.Replace(strings.Replace(good, `command = ["./notes", "--quiet"]`, `module = "MODULE"`, 1), `"process"`, `"wasm"`, 1)
+	for path, ok := range map[string]bool{"./notes.wasm": true, "build/notes.wasm": true, "": false, "../notes.wasm": false, "/notes.wasm": false} {
+		f, err := capsulefile.Parse([]byte(strings.Replace(module, "MODULE", path, 1)))
+		if (err == nil) != ok || ok && f.Module != path || !ok && !strings.Contains(fault.From(err).Text, "module is needed") {
+			t.Errorf("the module %q: %v", path, err)
+		}
+	}
 	server := "name = \"docs\"\nversion = \"1\"\nruntime = \"mcp\"\ncommand = [\"npx\", \"docs\"]\n"
 	if f, err := capsulefile.Parse([]byte(server)); err != nil || !f.Claim.Serves(topic.ReadRequest) || len(f.Claim.Publish) != 2 {
 		t.Errorf("an MCP server: %+v, %v", f, err)
@@ -106,7 +115,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if !got.Claim.Serves(topic.DescribeRequest) && !got.Claim.Serves(topic.ToolsRequest) || len(got.Command) == 0 || got.Runtime != capsulefile.Process && got.Runtime != capsulefile.MCP {
+		if !got.Claim.Serves(topic.DescribeRequest) && !got.Claim.Serves(topic.ToolsRequest) || (len(got.Command) == 0) != (got.Runtime == capsulefile.WASM) || (got.Module != "") != (got.Runtime == capsulefile.WASM) {
 			t.Errorf("accepted %+v", got)
 		}
 	})

@@ -145,6 +145,7 @@ type Answer struct {
 	Tools     []Definition    // of a question for tools
 	Result    strictjson.Raw  // of a call
 	IsError   bool
+	Lost      bool // the capsule's adapter says that there will be no answer
 	Err       error
 }
 

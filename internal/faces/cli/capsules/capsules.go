@@ -62,8 +62,8 @@ func (d verbs) install() *cobra.Command {
 		Use: "install FOLDER|introspect|files [FOLDER]", Short: "run a capsule from now on, or its new build", Args: desk.Words(1, 2),
 		Long: `Runs the capsule of a folder with a Capsule.toml, or one that comes with steward:
 introspect shows apps, grants, calls and capsules; files serves a folder, read only.
-A Capsule.toml with runtime = "mcp" makes a capsule of an MCP server's resources.
-A capsule has the rights of your user. Apps see its resources once they hold
+runtime = "mcp" makes a capsule of an MCP server's resources, "wasm" runs a module.
+A program has the rights of your user, a module none. Apps see its resources once they hold
 the right read on it. Installing again takes in a changed build.`,
 		Example: "  steward capsule install ./notes\n  steward capsule install files ~/Documents/notes\n  steward grants add assistant files read",
 	})

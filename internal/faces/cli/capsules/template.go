@@ -5,8 +5,7 @@ const (
 	manifest = `name = "NAME"
 version = "0.1.0"
 publisher = "me"
-runtime = "process"
-command = ["./NAME"]
+RUNTIME
 
 [publish]
 "resource.v1.response.describe.*" = {}

@@ -1,0 +1,170 @@
+package capsulehost
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/stewardhost/steward/internal/adapters/capsulehost/sandbox"
+	"github.com/stewardhost/steward/internal/domain/bus/topic"
+	"github.com/stewardhost/steward/internal/ground/bound"
+	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/protocol/capsulewire"
+)
+
+// runModule compiles a module and answers each request with an instance of its own,
+// which hears the hello and the request, and then the end of its input.
+func (r *runtime) runModule(ctx context.Context, seat Seat) error {
+	engine, err := r.host.openEngine()
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	raw := r.plan.module
+	r.plan.module = nil // it is read again for the next life
+	r.mu.Unlock()
+	module, err := engine.Load(ctx, raw)
+	if err != nil {
+		return err
+	}
+	defer module.Close()
+	var working sync.WaitGroup
+	defer working.Wait()
+	r.becomeReady()
+	for range bound.CapsuleInstances.Int() {
+		working.Go(func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case q := <-r.inbox:
+					r.answerFrom(ctx, seat, module, q)
+				}
+			}
+		})
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// requestID names the one request of a run.
+const requestID = "1"
+
+func (r *runtime) answerFrom(ctx context.Context, seat Seat, module *sandbox.Module, q Request) {
+	patience, known := patienceFor(q.Topic)
+	if !known {
+		return
+	}
+	ctx, cancel := context.WithDeadline(ctx, q.Deadline)
+	defer cancel()
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	if !r.work(q.Round, cancel) {
+		return // nobody waits
+	}
+	defer r.rest(q.Round)
+	payload, err := r.instance(ctx, module, q)
+	if err == nil && payload == nil { // it is somebody else's
+		return
+	}
+	if err == nil {
+		r.remember(q, payload)
+		err = seat.Answer(q, payload)
+	}
+	if err != nil {
+		r.log.Warn("a capsule did not answer", "topic", q.Topic.String(), "err", err)
+		r.lose(seat, q)
+	}
+}
+
+// lose tells who asks for a read or a call that there will be no answer; of a read
+// it is known that nothing came of it.
+func (r *runtime) lose(seat Seat, q Request) {
+	var err error
+	if _, call := q.Topic.After(topic.Execute); call {
+		err = seat.Lose(q)
+	} else if question, bad := capsulewire.DecodeReadRequest(q.Payload); q.Topic.String() == topic.ReadRequest && bad == nil && r.owns(question.URI) {
+		text := "it cannot be read now"
+		var payload capsulewire.Raw
+		if payload, err = capsulewire.Encode(capsulewire.ReadResponse{URI: question.URI, Error: &text}); err == nil {
+			err = seat.Answer(q, payload)
+		}
+	}
+	if err != nil {
+		r.log.Warn("an answer cannot be published", "err", err)
+	}
+}
+
+// remember keeps which URIs a module listed last.
+func (r *runtime) remember(q Request, payload capsulewire.Raw) {
+	if q.Topic.String() != topic.DescribeRequest {
+		return
+	}
+	list, err := capsulewire.DecodeDescribe(payload)
+	if err != nil {
+		return
+	}
+	listed := make(map[string]bool, len(list))
+	for _, one := range list {
+		listed[one.URI] = true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listed = listed
+}
+
+// owns reports whether a URI was listed or is of a family of the capsule's; of
+// others nobody knows whether a module that failed would have answered.
+func (r *runtime) owns(uri string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.listed[uri] || slices.ContainsFunc(r.plan.families, func(prefix string) bool { return strings.HasPrefix(uri, prefix) })
+}
+
+// instance gives the payload of a reply, nil for none.
+func (r *runtime) instance(ctx context.Context, module *sandbox.Module, q Request) (capsulewire.Raw, error) {
+	hello, err := capsulewire.EncodeFrame(capsulewire.HostFrame{Type: capsulewire.Hello, Version: capsulewire.Version,
+		Principal: r.host.principal.String(), Capsule: r.capsule.Name})
+	if err != nil {
+		return nil, err
+	}
+	deadline, _ := ctx.Deadline()
+	request, err := capsulewire.EncodeFrame(capsulewire.HostFrame{Type: capsulewire.Request, ID: requestID, Topic: q.Topic.String(),
+		DeadlineMS: millisecondsUntil(deadline), Payload: q.Payload})
+	if err != nil {
+		return nil, err
+	}
+	result, err := module.Run(ctx, append(hello, request...))
+	if len(result.Log) > 0 {
+		r.mu.Lock()
+		r.words = string(result.Log)
+		r.mu.Unlock()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return replyIn(result.Output)
+}
+
+// replyIn reads what a run wrote: that it is ready, and its one answer.
+func replyIn(output []byte) (capsulewire.Raw, error) {
+	ready := false
+	for line := range bytes.Lines(output) {
+		f, err := capsulewire.DecodeCapsuleFrame(bytes.TrimSuffix(line, []byte("\n")))
+		switch {
+		case err != nil:
+			return nil, fault.New(fault.UpstreamFailed, "the module wrote something that is no frame: "+fault.From(err).Text).Because(err)
+		case f.Type == capsulewire.Ready && !ready:
+			ready = true
+		case f.Type == capsulewire.Silent && ready && f.ID == requestID:
+			return nil, nil
+		case f.Type == capsulewire.Reply && ready && f.ID == requestID:
+			return f.Payload, nil
+		default:
+			return nil, fault.New(fault.UpstreamFailed, "the module answered something else")
+		}
+	}
+	return nil, fault.New(fault.UpstreamFailed, "the module ended without an answer")
+}
