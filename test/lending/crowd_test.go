@@ -164,3 +164,16 @@ func descriptors(t *testing.T, pid int) int {
 	}
 	return len(all)
 }
+
+// resident is the memory of a process in MiB, where the system tells it.
+func resident(t testing.TB, pid int) float64 {
+	t.Helper()
+	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range strings.Lines(string(raw)) {
+		var kib float64
+		if _, err := fmt.Sscanf(line, "VmRSS: %f kB", &kib); err == nil {
+			return kib / 1024
+		}
+	}
+	return 0
+}
