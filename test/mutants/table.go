@@ -16,6 +16,9 @@ func door(transcript string) []string {
 	return []string{"./test/sessiondoor", "-run", "^TestTranscripts$/^" + transcript + "$"}
 }
 
+// atDoor names another test of that door.
+func atDoor(test string) []string { return []string{"./test/sessiondoor", "-run", "^" + test + "$"} }
+
 const (
 	callbackFile = "internal/domain/sessions/callback/callback.go"
 	executorFile = "internal/domain/sessions/executor/executor.go"
@@ -112,6 +115,10 @@ var guards = []guard{
 	{"a grant on another connection", "internal/domain/sessions/control/control.go", "s.connection != connection || ", "", in("control")},
 	{"control after a capture", "internal/service/sessions/resources.go", "err = s.books.Control.Check(r.Session, r.Connection, *r.Control)", "err = nil", door("capture")},
 	{"authority at admission", "internal/service/sessions/start.go", "err = s.authority(w.request, w)", "err = nil", door("preparing")},
+	{"control for a connection that is gone", "internal/service/sessions/seats.go", "if s.peers[r.Connection] == nil {", "if false {", atDoor("TestAClaimWaitsUntilTheSessionIsMended")},
+	{"a claim that waits for ever", "internal/service/sessions/stored.go", "s.inbox.SpawnUntil(now.Add(bound.RequestTime.Duration()), lapse,", "s.inbox.SpawnUntil(now.Add(time.Hour), lapse,", atDoor("TestDeadlinesAreExact")},
+	{"a memory of a file that was touched", "internal/adapters/sessionlog/recall.go", " && m.file.ModTime().Equal(now.ModTime())", "", []string{"./internal/adapters/sessionlog", "-run", "^TestAMemoryIsDroppedOnDoubt$"}},
+	{"an acknowledged line that is damaged", "internal/adapters/sessionlog/sessionlog.go", " || !torn(line) {", " {", []string{"./internal/adapters/sessionlog", "-run", "^TestDamageThatNoCrashMakesIsAFault$"}},
 	{"work protects a registry", "internal/domain/sessions/registry/retention.go", "case b.work[session] == 0:", "default:", in("registry")},
 	{"evidence of another session", "internal/domain/sessions/evidence/evidence.go", "t == nil || t.session != session", "t == nil", in("evidence")},
 }

@@ -375,3 +375,20 @@ func TestAClaimWaitsUntilTheSessionIsMended(t *testing.T) {
 		s.end()
 	})
 }
+
+// A session whose record somebody removed under the daemon is not controlled.
+func TestASessionThatIsGoneIsNotClaimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.dials("a")
+		s.answer("a", `session.create O=n {}`)
+		s.r.log.gone = true
+		if got := s.answer("a", `session.claim S O=c {"mode":"claim"}`); got != "unknown_session" {
+			t.Errorf("it is told %s", got)
+		}
+		if got := s.answer("a", `session.active {}`); got != `{"sessions":[]}` {
+			t.Errorf("in use: %s", got)
+		}
+		s.end()
+	})
+}

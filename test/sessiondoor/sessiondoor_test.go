@@ -147,6 +147,7 @@ type memory struct {
 	hold    chan struct{}   // what reads or makes sessions waits for it, if it is there
 	late    chan struct{}   // a turn's end waits for it, if it is there
 	torn    chan struct{}   // what mends a session waits for it, if it is there
+	gone    bool            // what is mended is not there
 	busy    bool            // another process has every lease
 	odd     error           // what opening says
 }
@@ -205,10 +206,13 @@ func (m *memory) Read(_ context.Context, session string, after int64, limit int)
 	return slices.Clone(all[from:min(len(all), from+limit)]), nil
 }
 
-// Mend finds every session whole.
+// Mend finds every session whole, or gone.
 func (m *memory) Mend(context.Context, string) error {
 	if m.torn != nil {
 		<-m.torn
+	}
+	if m.gone {
+		return fault.New(fault.UnknownSession, "somebody has removed it")
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (s *Store) Mend(ctx context.Context, session string) error {
 	if err == nil {
 		return stream.Close()
 	}
-	if !fault.Is(err, fault.SessionBusy) {
+	if !fault.Is(err, fault.SessionBusy) && !fault.Is(err, fault.UnknownSession) {
 		s.log.Error("what a dead daemon may have left in a session could not be ended", "session", session, "err", err, "cause", errors.Unwrap(err))
 	}
 	return err

@@ -18,8 +18,10 @@ type Claim struct {
 }
 
 func (c Claim) run(s *Service, r *Request, now time.Time) {
-	s.mend(r.Session, now, func(now time.Time) {
-		err := c.ready(s, r, now)
+	s.mend(r.Session, now, func(now time.Time, err error) {
+		if err == nil {
+			err = c.ready(s, r, now)
+		}
 		if s.peers[r.Connection] == nil {
 			err = fault.New(fault.StaleConnection, "the connection is gone")
 		}

@@ -56,18 +56,22 @@ func (s *Service) whole(session string) bool { return s.mended[session] || s.wor
 
 // mend does something once a session's record is whole: at once where it is, and
 // without that where the store cannot, or does not answer within the request's
-// deadline.
-func (s *Service) mend(session string, now time.Time, then func(now time.Time)) {
+// deadline. A session that is gone is told as such.
+func (s *Service) mend(session string, now time.Time, then func(now time.Time, gone error)) {
 	if s.whole(session) || bound.OutstandingRequests.Check(s.inbox.Lapsed()+1) != nil {
-		then(now)
+		then(now, nil)
 		return
 	}
-	s.inbox.SpawnUntil(now.Add(bound.RequestTime.Duration()), then, func() func(time.Time, bool) {
+	lapse := func(now time.Time) { then(now, nil) }
+	s.inbox.SpawnUntil(now.Add(bound.RequestTime.Duration()), lapse, func() func(time.Time, bool) {
 		err := s.ports.Log.Mend(s.base, session)
 		return func(now time.Time, late bool) {
 			s.mended[session] = err == nil
+			if !fault.Is(err, fault.UnknownSession) {
+				err = nil
+			}
 			if !late {
-				then(now)
+				then(now, err)
 			}
 		}
 	})

@@ -19,7 +19,8 @@ type Log interface {
 	// Create makes a session with this ID; its header, and the title if there is
 	// one, are durable when it returns nil.
 	Create(ctx context.Context, session, title string) error
-	// Known reports whether there is such a session. It must not ask the disk.
+	// Known reports whether there is such a session, as far as that is known without
+	// asking the disk.
 	Known(session string) bool
 	// List gives sessions in an order of its own that is stable under appends to
 	// other sessions; after is the last session of the page before, or empty.
