@@ -18,7 +18,7 @@ var proofs = []proven{
 	{"I56", "settled rows change by reconciliation only", at(invocationT, "TestMovesNeverLoseAnOutcomeNorDispatchTwice", authorityT, "TestEveryStateMeetsEveryCommand", storeT, "TestAnAttemptIsSettledOnce"), ""},
 	{"I57", "a dead process leaves no row open behind an open door", at(storeT, "TestADeadProcessesCallsAreClassified", storeT, "TestManyLeftBehindAreClassifiedInBatches", crashT, "TestKilledAtRandomNothingIsLostOrDoubled"), ""},
 	{"I58", "nothing causes a second dispatch", at(upstreamT, "TestEvents", upstreamT, "TestGivingUp", crashT, "TestOneTxManyTimesAtOnceHasOneEffect", bridgeT, "TestACallGoesOutOnce"), ""},
-	{"I59", "not dispatched means that no byte went out", at(portT, "TestAFencedStoreTakesBackNothing", portT, "TestAnUnreadableStoreKnowsOfNothing", authorityT, "TestARefusalIsTrueOfWhatWasSent", doorsT, "TestTranscripts", upstreamT, "TestCallThatMustNotGoOutIsUnreached", crashT, "TestKilledAtRandomNothingIsLostOrDoubled"), ""},
+	{"I59", "not dispatched means that no byte went out", at(portT, "TestAFencedStoreTakesBackNothing", portT, "TestAnUnreadableStoreKnowsOfNothing", portT, "TestARefusalForItsFormTellsOfTheTx", authorityT, "TestARefusalIsTrueOfWhatWasSent", doorsT, "TestTranscripts", upstreamT, "TestCallThatMustNotGoOutIsUnreached", crashT, "TestKilledAtRandomNothingIsLostOrDoubled"), ""},
 	{"I60", "an unknown tx outside its age is refused", at(storeT, "TestTheAgeOfATxIsBounded", storeT, "TestResultsGoAfterAWeekRowsAfterNinetyDaysAndDoubtsNever", authorityT, "TestACallIsAllowedOnlyIfEverythingHolds"), ""},
 	{"I61", "results a week, rows ninety days, doubts for ever", at(storeT, "TestResultsGoAfterAWeekRowsAfterNinetyDaysAndDoubtsNever", storeT, "TestASweepTakesWhatIsDueWhereverItStands", storeT, "TestQuestionsGoInTheTimeOfWhatTheyLetThrough",
 		storeT, "TestConsentsGoWhenNothingRestsOnThem"), ""},
@@ -79,7 +79,7 @@ var proofs = []proven{
 	{"A50, A51", "header keywords, foreign references and exploding schemas are refused by name", at(importerT, "TestAToolThatCannotBeImportedIsShownWithTheReason", narrowingT, "TestPropose", importerT, "FuzzListing"), ""},
 	{"A55, A58", "lists are private, and a cached one opens nothing", at(mcpdoorT, "TestFromGrantToDisconnection", mcpdoorT, "TestGuessedNamesReachNobody", doorT, "TestClientsSeeWhatTheyMayCall"), "no caching proxy stands between"},
 	{"A56", "header and body say the same", at(doorT, "TestAHeaderHasOneValue", doorT, "TestTheDoorAnswersLikeTheSDK"), ""},
-	{"FF78", "every refusal names a command, which is run and helps", at(liveT, "TestWhatIsToldToDoNextHelps", liveT, "TestWhatTheDoctorSaysHelps", settingsT, "TestWhatIsWrongIsRefusedAndMended"), "the console is not built"},
+	{"FF78", "every refusal names a command, which is run and helps", at(liveT, "TestWhatIsToldToDoNextHelps", liveT, "TestWhatTheDoctorSaysHelps", settingsT, "TestWhatIsWrongIsRefusedAndMended", sheetT, "TestRefusalsSayWhatHelps"), "the console is not built"},
 	{"I12", "the manifest and the text fit their budget; what does not is refused before it is accepted", at(socketT, "TestTheManifestIsBounded", sessionsT, "TestTranscripts", turnsT, "TestTurnsEnd"), ""},
 	{"I22, FF104, FF106", "a call runs once, and its outcome comes by the connection that there is now", at(callbackT, "TestCallsAreTheirModel", sessionsT, "TestTranscripts", sessionsT, "TestRandomSequencesKeepThePromises", lendingT, "TestALostConnectionRunsNothingAgain", lendingT, "TestAnApplicationKilledAtEveryPointIsSettledByItsSuccessor", lendingT, "TestACallThatTheResumeDoesNotKnowIsNotForgotten"), ""},
 	{"I27", "records come before effects, and results before the model", at(turnsT, "TestRecordsComeBeforeEffects", sessionsT, "TestTranscripts", lendingT, "TestADaemonKilledAtEveryPointTellsTheTruthAfterwards"), ""},
@@ -160,6 +160,7 @@ const (
 	doorT         = "internal/faces/mcp"
 	upstreamsT    = "test/upstreams"
 	linkT         = "internal/domain/pool/link"
+	sheetT        = "internal/faces/cli/sheet"
 	lookoutT      = "internal/service/importer/lookout"
 	linksT        = "internal/service/links"
 	portT         = "test/port"

@@ -64,7 +64,7 @@ func TestAFencedStoreTakesBackNothing(t *testing.T) {
 			}
 			s.exec.calls = 0
 			wants(t, "a call that is new", s.call(t, id.NewTx(time.Now())), fault.Unavailable, effect.NotDispatched)
-			wants(t, "a tx used for something else", s.put(t, tx, "b"), fault.TxMismatch, effect.None)
+			wants(t, "a tx used for something else", s.put(t, tx, "b"), fault.TxMismatch, first.Effects)
 			if s.exec.calls > 0 {
 				t.Error("dispatched behind a fence")
 			}
@@ -200,5 +200,36 @@ func TestSendsAroundACommitOfUnknownFateAgree(t *testing.T) {
 	all.Wait()
 	for _, a := range answers {
 		fits(a)
+	}
+}
+
+// A request without a form, or another one under a tx, does not take back what is known
+// of the effects of that tx; under a fresh one nothing was sent (invariants I59, I64).
+func TestARefusalForItsFormTellsOfTheTx(t *testing.T) {
+	for name, c := range map[string]struct {
+		event invocation.Event
+		want  effect.Outcome
+	}{
+		"a success": {answered, effect.Reported}, "a doubt": {invocation.Event{Kind: invocation.Broken}, effect.Uncertain}, "nothing sent": {invocation.Event{Kind: invocation.Unreached}, effect.NotDispatched},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, c.event)
+			sent, fresh := id.NewTx(time.Now()), id.NewTx(time.Now())
+			s.call(t, sent)
+			other := dispatch.Request{Tx: sent, Ref: s.ref, Args: []byte(`{"other":1}`)}
+			if got := s.port.Call(t.Context(), s.hand, other); got.Effects != c.want || got.Fault == nil {
+				t.Errorf("another request: %+v %+v", got, got.Fault)
+			}
+			for tx, want := range map[id.Tx]effect.Outcome{sent: c.want, fresh: effect.NotDispatched} {
+				bad := dispatch.Request{Tx: tx, Ref: s.ref, Args: []byte(`{"a":1,"a":2}`)}
+				wants(t, "no form", s.port.Call(t.Context(), s.hand, bad), fault.InvalidArgs, want)
+				wants(t, "not read", s.port.Refuse(t.Context(), s.hand, tx, fault.New(fault.InvalidRequest, "no")), fault.InvalidRequest, want)
+			}
+			must(t, os.Rename(filepath.Join(s.dir, "steward.db"), filepath.Join(s.dir, "moved.db")))
+			s.put(t, id.NewTx(time.Now()), "a") // which fences the store
+			if got := s.port.Refuse(t.Context(), s.hand, sent, fault.New(fault.InvalidRequest, "no")); got.Effects != c.want && got.Effects != effect.Uncertain {
+				t.Errorf("while the store is fenced: %+v", got)
+			}
+		})
 	}
 }

@@ -44,7 +44,11 @@ func (d *Door) journalDenied(ctx context.Context, req adminwire.ListDenied) (adm
 	}
 	rows, err := d.Ledger.Denied(ctx, d.host.Owner, req.Limit)
 	return adminwire.Denied{Denied: each(rows, func(v view.Denial) adminwire.Denial {
-		out := adminwire.Denial{At: v.At, App: v.App, Subject: resource.Visible(v.Subject), Code: v.Code, Count: max(v.Count, 1)}
+		out := adminwire.Denial{At: v.At, App: v.App, Subject: resource.Visible(v.Subject), Code: v.Code, Count: max(v.Count, 1),
+			Resource: v.Resource, ResourceID: v.ResourceID, Method: resource.Visible(v.Method), Offered: v.Offered}
+		if row, known := fault.Lookup(fault.Code(v.Code)); known {
+			out.Reason = row.Meaning
+		}
 		if !v.Client.IsZero() {
 			out.AppID = v.Client.String()
 		}

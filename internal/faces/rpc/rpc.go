@@ -94,7 +94,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request, run handler) invoca
 func (d *Door) call(ctx context.Context, caller authority.Caller, body []byte) invocation.Answer {
 	tx, req, err := parseCall(body)
 	if err != nil {
-		return d.refuse(caller, tx, err)
+		return d.port.Refuse(ctx, caller, tx, err)
 	}
 	return d.port.Call(ctx, caller, req)
 }

@@ -57,6 +57,10 @@ func (p *emptyPool) Reserve(_ context.Context, c authority.Call) (authority.Call
 	return ch, nil
 }
 
+func (p *emptyPool) Recall(context.Context, authority.Call) (invocation.Answer, bool, error) {
+	return invocation.Answer{}, false, nil
+}
+
 func (p *emptyPool) Denied(authority.Caller, fault.Code) { p.denied++ }
 
 func (p *emptyPool) Lookup(context.Context, authority.Caller, id.Tx) (invocation.Answer, error) {

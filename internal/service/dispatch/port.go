@@ -129,6 +129,8 @@ func (p *Port) Call(ctx context.Context, caller authority.Caller, r Request) (an
 	case err == nil:
 	case authority.IsTrouble(err):
 		answer = p.recall(ctx, c, err)
+	case c.Request.IsZero() && !r.Minted:
+		answer = p.misformed(ctx, caller, r.Tx, err)
 	default:
 		answer = refusal(r.Tx, err)
 	}

@@ -58,6 +58,32 @@ func (p *Port) recall(ctx context.Context, c authority.Call, why error) invocati
 	return answer
 }
 
+// Refuse answers a request that a door could not read far enough to make a call of it,
+// and records that. Nothing of it was sent; what an earlier one with its tx did, is told.
+func (p *Port) Refuse(ctx context.Context, caller authority.Caller, tx id.Tx, why error) invocation.Answer {
+	p.journal.Denied(caller, fault.From(why).Code)
+	return p.misformed(ctx, caller, tx, why)
+}
+
+// misformed is the refusal of what has no form, under a tx that its client made.
+func (p *Port) misformed(ctx context.Context, caller authority.Caller, tx id.Tx, why error) invocation.Answer {
+	answer := refusal(tx, why)
+	if tx.IsZero() {
+		return answer
+	}
+	told, was := p.unsettled.told(caller, tx)
+	known, is, err := p.journal.Recall(ctx, authority.Call{Caller: caller, Tx: tx})
+	switch {
+	case was:
+		answer.Effects = told.Effects
+	case err != nil:
+		answer.Effects = effect.Uncertain
+	case is:
+		answer.Effects = known.Effects
+	}
+	return answer
+}
+
 // unknown answers where it cannot be looked up whether the tx was sent before.
 func unknown(tx id.Tx, why error) invocation.Answer {
 	f := fault.From(why)
@@ -72,7 +98,7 @@ func refusal(tx id.Tx, err error) invocation.Answer {
 	f := fault.From(err)
 	effects := effect.None
 	switch f.Code {
-	case fault.Unavailable, fault.Conflict:
+	case fault.Unavailable, fault.Conflict, fault.InvalidRequest, fault.InvalidArgs, fault.TooLarge:
 		effects = effect.NotDispatched
 	}
 	return invocation.Refusal(tx, f, effects)

@@ -41,7 +41,15 @@ type Denial struct {
 	AppID   string    `json:"app_id"`
 	Subject string    `json:"subject"`
 	Code    string    `json:"code"`
-	Count   int64     `json:"count"`
+	Reason  string    `json:"reason"` // what the code means
+
+	// The method that was named, as the app said it; the resource is empty where there is
+	// none of that id.
+	Resource   string `json:"resource,omitzero"`
+	ResourceID string `json:"resource_id,omitzero"`
+	Method     string `json:"method,omitzero"`
+	Offered    bool   `json:"offered,omitzero"` // there is such a method
+	Count      int64  `json:"count"`
 }
 
 // JournalRef names a call by its id or its tx.

@@ -109,8 +109,11 @@ func TestWhatIsToldToDoNextHelps(t *testing.T) {
 	if got, err := app.Send(foreign); err != nil || got.Error == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if refusals := typed(t, h, 0, "journal", "list", "--denied", "--app", "my app"); !strings.Contains(refusals.out, "grant_required") || !strings.Contains(refusals.out, foreign.Tx) {
-		t.Errorf("a refused call is not seen:\n%s", refusals.out)
+	refusals := typed(t, h, 0, "journal", "list", "--denied", "--app", "my app")
+	for _, want := range []string{"grant_required", foreign.Tx, "my notes", " m ", "What helps: ", "steward resources show 'my notes'"} {
+		if !strings.Contains(refusals.out, want) {
+			t.Errorf("a refused call is not seen, or without %q:\n%s", want, refusals.out)
+		}
 	}
 	twice := typed(t, h, 2, "grants", "add", "my app", "my notes", "read_note", "write_note", "send_note", "read_note")
 	if !strings.Contains(unknown.err, "has no method no_such") || !strings.Contains(twice.err, "read_note is named twice") {

@@ -166,7 +166,7 @@ func (j *Journal) decide(tx *ledger.Tx, c authority.Call) (d decided, err error)
 		if err := j.memory.AddConfirmation(tx.Tx, *ch.Ask); err != nil {
 			return d, err
 		}
-		if _, err := tx.Audit(denial(c.Caller, ch.Ask.ID.String(), bad)); err != nil {
+		if _, err := tx.Audit(denial(c.Caller, about(ch.Ask.ID.String(), c.Target), bad)); err != nil {
 			return d, err
 		}
 		d.refusal = bad
@@ -181,6 +181,15 @@ func (j *Journal) decide(tx *ledger.Tx, c authority.Call) (d decided, err error)
 	return d, err
 }
 
+// about is what a refused attempt was about: a tx or a question, and the method that was
+// named, which has the form of one whether there is such a method or not.
+func about(subject string, t invocation.Target) string {
+	if t.Resource.IsZero() || contract.CheckMethodID(t.Method) != nil {
+		return subject
+	}
+	return subject + " " + t.Resource.String() + " " + t.Method
+}
+
 // denial is the row of the trail about a refused attempt.
 func denial(c authority.Caller, subject string, err error) audit.Entry {
 	return audit.Entry{Owner: c.Owner, Client: c.Client, Kind: audit.Denied, Subject: subject, Detail: string(fault.From(err).Code)}
@@ -188,12 +197,12 @@ func denial(c authority.Caller, subject string, err error) audit.Entry {
 
 // deny records a refused attempt without waiting for it, unless the commit that
 // refused it has done so.
-func (j *Journal) deny(c authority.Caller, which id.Tx, err error, recorded *fault.Fault) {
+func (j *Journal) deny(c authority.Caller, which id.Tx, t invocation.Target, err error, recorded *fault.Fault) {
 	if authority.IsStale(err) {
 		return // the attempt goes on with the definition as it is now
 	}
 	if recorded == nil || !errors.Is(err, recorded) {
-		j.ledger.Later(denial(c, which.String(), err))
+		j.ledger.Later(denial(c, about(which.String(), t), err))
 	}
 }
 

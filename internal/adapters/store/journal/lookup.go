@@ -34,11 +34,11 @@ func (j *Journal) Lookup(ctx context.Context, c authority.Caller, which id.Tx) (
 		return nil
 	})
 	if err != nil {
-		j.deny(c, which, err, nil)
+		j.deny(c, which, invocation.Target{}, err, nil)
 		return invocation.Answer{}, err
 	}
 	if answer.Invocation.IsZero() {
-		j.deny(c, which, answer.Fault, nil) // a refusal does not name the row
+		j.deny(c, which, invocation.Target{}, answer.Fault, nil) // a refusal does not name the row
 		return answer, nil
 	}
 	answer.Replayed = answer.Status != invocation.Underway

@@ -38,7 +38,7 @@ func (j *Journal) Reserve(ctx context.Context, c authority.Call) (authority.Call
 		if !errors.Is(err, sqldb.ErrUnknown) {
 			j.ended(authority.AttemptOf(d.Row))
 		}
-		j.deny(c.Caller, c.Tx, err, d.refusal)
+		j.deny(c.Caller, c.Tx, c.Target, err, d.refusal)
 		return authority.CallChanges{Known: d.Known}, err
 	}
 	j.memory.Keep(d.read)
@@ -78,7 +78,7 @@ func (j *Journal) Mark(ctx context.Context, c authority.Caller, a authority.Atte
 		if refusal != nil && errors.Is(err, refusal) {
 			j.ended(a)
 		}
-		j.deny(c, a.Tx, err, refusal)
+		j.deny(c, a.Tx, invocation.Target{}, err, refusal)
 		return invocation.Row{}, err
 	}
 	return row, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+	"strings"
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
@@ -12,6 +13,9 @@ import (
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/sqldb"
 )
+
+const labelled = "SELECT r.label, (SELECT COUNT(*) FROM methods m WHERE m.owner = r.owner AND m.resource = r.resource AND m.method = $3) " +
+	"FROM resources r WHERE r.owner = $1 AND r.resource = $2"
 
 const denied = "SELECT e.at, e.client, COALESCE(c.name, ''), e.subject, e.detail, e.count FROM audit e " +
 	"LEFT JOIN clients c ON c.owner = e.owner AND c.client = e.client WHERE e.kind = 'denied' AND e.owner = $1 ORDER BY e.entry DESC LIMIT $2"
@@ -32,8 +36,26 @@ func (w *Witness) Refusals(ctx context.Context, owner id.Owner, limit int) (list
 			}
 			list = append(list, some...)
 		}
+		for i := range list {
+			if err := split(tx, owner, &list[i]); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 	slices.SortStableFunc(list, func(a, b view.Denial) int { return cmp.Compare(b.At.UnixMilli(), a.At.UnixMilli()) })
 	return list[:min(len(list), limit)], err
+}
+
+// split takes apart what an attempt was about.
+func split(tx *ledger.Tx, owner id.Owner, d *view.Denial) error {
+	parts := strings.Fields(d.Subject)
+	if len(parts) != 3 {
+		return nil
+	}
+	d.Subject, d.ResourceID, d.Method = parts[0], parts[1], parts[2]
+	var methods int64
+	_, err := tx.One(labelled, []any{owner.String(), d.ResourceID, d.Method}, record.Word(&d.Resource), record.Number(&methods))
+	d.Offered = methods > 0
+	return err
 }

@@ -114,7 +114,7 @@ func past(f CallFacts, c Call, now time.Time) (CallChanges, *fault.Fault, bool) 
 		return CallChanges{}, bad, true
 	}
 	if f.Row != nil && f.Row.Request != c.Request {
-		return CallChanges{}, fault.New(fault.TxMismatch, "this tx was used before with another request"), true
+		return CallChanges{Known: effectsOf(f, c, now)}, fault.New(fault.TxMismatch, "this tx was used before with another request"), true
 	}
 	if bad := Authorize(f.Standing, c.Caller, now); bad != nil {
 		return CallChanges{Known: effectsTold(bad, f.Row)}, withSettled(bad, f.Row), true
@@ -142,6 +142,15 @@ func withSettled(f *fault.Fault, row *invocation.Row) *fault.Fault {
 		f = needsConsent(f.Text)
 	}
 	return f.With("settled", row.State.Settled())
+}
+
+// effectsOf is what a caller may know of the effects of its own tx, which the answer to
+// another request under it must not take back.
+func effectsOf(f CallFacts, c Call, now time.Time) effect.Outcome {
+	if bad := Authorize(f.Standing, c.Caller, now); bad != nil {
+		return effectsTold(bad, f.Row)
+	}
+	return f.Row.Answer().Effects
 }
 
 // effectsTold is what a caller without authority may know of the effects of its

@@ -136,7 +136,12 @@ type Denial struct {
 	App     string
 	Subject string // the tx or the question that it was about, if any
 	Code    string
-	Count   int64
+	// The method that was named, if any, and whose, as the app said it: there may be none.
+	Method     string
+	ResourceID string
+	Resource   string // label; empty where there is no such resource
+	Offered    bool   // it has such a method
+	Count      int64
 }
 
 // Grant is a row with its derived state and its tool name on the MCP face.

@@ -72,7 +72,7 @@ func (d verbs) denied(ctx context.Context, req adminwire.ListJournal) error {
 			d.Say("Nothing was refused.")
 			return
 		}
-		sheet.Denied(d.Out, all.Denied)
+		sheet.Denied(d.Out, all.Denied, d.Here)
 	})
 }
 

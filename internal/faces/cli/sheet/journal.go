@@ -1,6 +1,7 @@
 package sheet
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/ground/effect"
+	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
@@ -20,17 +22,64 @@ func Calls(w io.Writer, calls []adminwire.Invocation) {
 	t.Fit(w)
 }
 
-// Denied is the table of refused attempts.
-func Denied(w io.Writer, all []adminwire.Denial) {
-	t := paper.NewTable("time", "app", "code", "times", "about")
+// Denied is the table of refused attempts, and what the newest of each kind came of, with
+// the commands that help.
+func Denied(w io.Writer, all []adminwire.Denial, here func(command string) string) {
+	t := paper.NewTable("time", "app", "resource", "method", "code", "times", "about")
+	reasons, seen := []string{}, map[string]bool{}
 	for _, d := range all {
-		app := d.App
-		if app == "" {
-			app = "nobody known"
+		app := cmp.Or(d.App, "nobody known")
+		t.Row(paper.Stamp(d.At), app, cmp.Or(d.Resource, d.ResourceID), d.Method, d.Code, fmt.Sprint(d.Count), d.Subject)
+		line := d.Code + ": " + d.Reason
+		if fix := helps(d); fix != "" {
+			line += " What helps: " + here(fix)
 		}
-		t.Row(paper.Stamp(d.At), app, d.Code, fmt.Sprint(d.Count), d.Subject)
+		if !seen[line] && d.Reason != "" && len(seen) < fewReasons {
+			seen[line], reasons = true, append(reasons, line)
+		}
 	}
 	t.Fit(w)
+	for _, line := range reasons {
+		fmt.Fprintln(w, paper.Line(line))
+	}
+}
+
+// fewReasons is how many different ones a person reads.
+const fewReasons = 12
+
+// helps is the command that helps an app that was refused, if one does.
+func helps(d adminwire.Denial) string {
+	named := d.Resource != "" && d.Offered
+	switch fault.Code(d.Code) {
+	case fault.GrantRequired, fault.NotFound:
+		if named && d.App != "" {
+			return "steward grants add " + paper.Word(d.App) + " " + paper.Word(d.Resource) + " " + paper.Word(d.Method)
+		}
+		if d.Resource != "" {
+			return "steward resources show " + paper.Word(d.Resource)
+		}
+		return "steward resources list"
+	case fault.NeedsConsent:
+		if named {
+			return "steward review " + paper.Word(d.Resource)
+		}
+		return "steward review"
+	case fault.ConfirmationRequired:
+		return "steward confirm list"
+	case fault.Conflict:
+		return "steward journal list --indeterminate"
+	case fault.InvalidArgs, fault.PreconditionRequired:
+		if named {
+			return "steward resources show " + paper.Word(d.Resource) + " " + paper.Word(d.Method)
+		}
+	case fault.RateLimited, fault.BudgetExhausted:
+		if d.App != "" {
+			return "steward grants list --app " + paper.Word(d.App)
+		}
+	case fault.Unauthenticated:
+		return "steward apps list"
+	}
+	return ""
 }
 
 // MoreCalls is the command that goes on where a list of calls ended.
