@@ -120,7 +120,7 @@ vendors: ## the clients of the models' vendors judge ours; minutes and 2 GiB to 
 	cd test/vendors && go vet ./... && go test -count=1 -timeout 10m ./...
 
 .PHONY: gate
-gate: ## the proofs in their larger size, about an hour; needs root, strace, /dev/fuse
+gate: ## the proofs in their larger size, about two hours; needs gcc, root, strace, /dev/fuse
 	@scripts/gate gate
 
 .PHONY: release-gate

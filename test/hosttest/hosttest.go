@@ -57,9 +57,21 @@ func Program(t testing.TB, tags string) string { return Build(t, "./cmd/steward"
 // Build is Program for any main package of this module.
 func Build(t testing.TB, pkg, tags string) string {
 	t.Helper()
+	return build(t, pkg, nil, "-tags", tags)
+}
+
+// Raced builds this module's command with the race detector, which takes long and needs
+// a C compiler.
+func Raced(t testing.TB) string {
+	t.Helper()
+	return build(t, "./cmd/steward", []string{"CGO_ENABLED=1"}, "-race")
+}
+
+func build(t testing.TB, pkg string, env []string, flags ...string) string {
+	t.Helper()
 	built.mu.Lock()
 	defer built.mu.Unlock()
-	key := pkg + " " + tags
+	key := pkg + " " + strings.Join(flags, " ")
 	if path := built.programs[key]; path != "" {
 		return path
 	}
@@ -71,8 +83,8 @@ func Build(t testing.TB, pkg, tags string) string {
 		built.dir, built.programs = dir, map[string]string{}
 	}
 	path := filepath.Join(built.dir, fmt.Sprint(len(built.programs)), filepath.Base(pkg))
-	cmd := exec.Command("go", "build", "-tags", tags, "-o", path, pkg)
-	cmd.Dir = Root(t)
+	cmd := exec.Command("go", append(append([]string{"build"}, flags...), "-o", path, pkg)...)
+	cmd.Dir, cmd.Env = Root(t), append(os.Environ(), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build %s: %v\n%s", pkg, err, out)
 	}
