@@ -285,6 +285,9 @@ func TestANewCapsuleWorksAsItIsWritten(t *testing.T) {
 	h := hosttest.Start(t)
 	reader := h.AddApp("reader")
 	dir := scaffold(t, h, "clock")
+	if out := h.Do("capsule", "check", filepath.Join(dir, "clock")); !strings.Contains(out, "The capsule clock 0.1.0 is one to install. It serves resources.") {
+		t.Error(out)
+	}
 	h.Do("capsule", "install", filepath.Join(dir, "clock"))
 	h.Do("grants", "add", "reader", "clock", "read")
 	s := reader.Session(nil)
@@ -292,6 +295,10 @@ func TestANewCapsuleWorksAsItIsWritten(t *testing.T) {
 	got, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "clock:hello"})
 	if err != nil || !strings.HasPrefix(got.Contents[0].Text, "It is ") {
 		t.Errorf("%+v, %v", got, err)
+	}
+	var reads adminwire.Readings
+	if h.JSON(&reads, "capsule", "reads"); len(reads.Reads) != 1 || reads.Reads[0].App != "reader" || reads.Reads[0].Resource != "clock" || reads.Reads[0].Outcome != "ok" || reads.Reads[0].Count != 1 {
+		t.Errorf("the reads are %+v", reads)
 	}
 	first := capsule(t, h, "clock")
 	manifest := filepath.Join(dir, "clock", "Capsule.toml")
@@ -319,6 +326,17 @@ func TestANewCapsuleWorksAsItIsWritten(t *testing.T) {
 	}
 	if _, err := os.Stat("other"); err == nil {
 		t.Error("a refused capsule new left a folder")
+	}
+	if err := os.Chmod(filepath.Join(dir, "clock", "clock"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{"check", "install"} {
+		if _, text, exit := h.Run("", "capsule", verb, filepath.Join(dir, "clock")); exit == 0 || !strings.Contains(text, "chmod +x") {
+			t.Errorf("%s with a program that is none: %d, %s", verb, exit, text)
+		}
+		if _, text, exit := h.Run("", "capsule", verb, dir); exit == 0 || !strings.Contains(text, "Capsule.toml") {
+			t.Errorf("%s of a folder without a manifest: %d, %s", verb, exit, text)
+		}
 	}
 	if _, text, exit := h.Run("", "capsule", "install", dir); exit != 12 || !strings.Contains(text, "Capsule.toml") {
 		t.Errorf("a folder without a manifest: %d, %s", exit, text)

@@ -1,7 +1,6 @@
 package capsulehost
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/capsulehost/sandbox"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/ground/bound"
-	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/protocol/capsulewire"
 )
 
@@ -49,9 +47,6 @@ func (r *runtime) runModule(ctx context.Context, seat Seat) error {
 	return ctx.Err()
 }
 
-// requestID names the one request of a run.
-const requestID = "1"
-
 func (r *runtime) answerFrom(ctx context.Context, seat Seat, module *sandbox.Module, q Request) {
 	patience, known := patienceFor(q.Topic)
 	if !known {
@@ -65,7 +60,12 @@ func (r *runtime) answerFrom(ctx context.Context, seat Seat, module *sandbox.Mod
 		return // nobody waits
 	}
 	defer r.rest(q.Round)
-	payload, err := r.instance(ctx, module, q)
+	payload, log, err := module.Ask(ctx, sandbox.Question{Principal: r.host.principal.String(), Capsule: r.capsule.Name, Topic: q.Topic.String(), Payload: q.Payload})
+	if len(log) > 0 {
+		r.mu.Lock()
+		r.words = string(log)
+		r.mu.Unlock()
+	}
 	if err == nil && payload == nil { // it is somebody else's
 		return
 	}
@@ -121,50 +121,4 @@ func (r *runtime) owns(uri string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.listed[uri] || slices.ContainsFunc(r.plan.families, func(prefix string) bool { return strings.HasPrefix(uri, prefix) })
-}
-
-// instance gives the payload of a reply, nil for none.
-func (r *runtime) instance(ctx context.Context, module *sandbox.Module, q Request) (capsulewire.Raw, error) {
-	hello, err := capsulewire.EncodeFrame(capsulewire.HostFrame{Type: capsulewire.Hello, Version: capsulewire.Version,
-		Principal: r.host.principal.String(), Capsule: r.capsule.Name})
-	if err != nil {
-		return nil, err
-	}
-	deadline, _ := ctx.Deadline()
-	request, err := capsulewire.EncodeFrame(capsulewire.HostFrame{Type: capsulewire.Request, ID: requestID, Topic: q.Topic.String(),
-		DeadlineMS: millisecondsUntil(deadline), Payload: q.Payload})
-	if err != nil {
-		return nil, err
-	}
-	result, err := module.Run(ctx, append(hello, request...))
-	if len(result.Log) > 0 {
-		r.mu.Lock()
-		r.words = string(result.Log)
-		r.mu.Unlock()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return replyIn(result.Output)
-}
-
-// replyIn reads what a run wrote: that it is ready, and its one answer.
-func replyIn(output []byte) (capsulewire.Raw, error) {
-	ready := false
-	for line := range bytes.Lines(output) {
-		f, err := capsulewire.DecodeCapsuleFrame(bytes.TrimSuffix(line, []byte("\n")))
-		switch {
-		case err != nil:
-			return nil, fault.New(fault.UpstreamFailed, "the module wrote something that is no frame: "+fault.From(err).Text).Because(err)
-		case f.Type == capsulewire.Ready && !ready:
-			ready = true
-		case f.Type == capsulewire.Silent && ready && f.ID == requestID:
-			return nil, nil
-		case f.Type == capsulewire.Reply && ready && f.ID == requestID:
-			return f.Payload, nil
-		default:
-			return nil, fault.New(fault.UpstreamFailed, "the module answered something else")
-		}
-	}
-	return nil, fault.New(fault.UpstreamFailed, "the module ended without an answer")
 }

@@ -49,10 +49,7 @@ func (h *Host) Inspect(what string, args []string) (Installed, error) {
 	if err != nil {
 		return Installed{}, fault.New(fault.InvalidRequest, "not a folder: "+what).Because(err)
 	}
-	file, build, module, err := inspect(folder)
-	if err == nil && file.Runtime == capsulefile.WASM {
-		err = sandbox.Check(module)
-	}
+	file, build, err := lookAt(folder)
 	if err != nil {
 		return Installed{}, err
 	}
@@ -60,6 +57,54 @@ func (h *Host) Inspect(what string, args []string) (Installed, error) {
 		return Installed{}, fault.New(fault.Conflict, "the name "+file.Name+" belongs to a capsule that comes with the host")
 	}
 	return Installed{Name: file.Name, Version: file.Version, Publisher: file.Publisher, Folder: folder, Build: build}, nil
+}
+
+// Looked is what is found in the folder of a capsule.
+type Looked struct {
+	Name, Version string
+	Serves        []string // "resources", "tools"
+}
+
+// Look says whether a folder holds a capsule that could be installed: its manifest
+// and the program or module that it names. Nothing is run.
+func Look(folder string) (Looked, error) {
+	file, _, err := lookAt(folder)
+	if err != nil {
+		return Looked{}, err
+	}
+	out := Looked{Name: file.Name, Version: file.Version}
+	if file.Claim.Serves(topic.DescribeRequest) {
+		out.Serves = append(out.Serves, "resources")
+	}
+	if file.Claim.Serves(topic.ToolsRequest) {
+		out.Serves = append(out.Serves, "tools")
+	}
+	return out, nil
+}
+
+func lookAt(folder string) (capsulefile.File, digest.Digest, error) {
+	file, build, module, err := inspect(folder)
+	switch {
+	case err != nil:
+	case file.Runtime == capsulefile.WASM:
+		err = sandbox.Check(module)
+	default:
+		err = checkCommand(folder, file.Command[0])
+	}
+	return file, build, err
+}
+
+// checkCommand finds a program that could not be started.
+func checkCommand(folder, command string) error {
+	path, own := ownFile(folder, command)
+	if !own {
+		return nil // found where the host looks for programs, or not, when it starts
+	}
+	info, err := os.Stat(path)
+	if err == nil && (info.IsDir() || info.Mode()&0o111 == 0) {
+		return fault.New(fault.InvalidRequest, "the capsule's program "+command+" is not one to execute: chmod +x, or name another")
+	}
+	return err
 }
 
 // checkFolders holds what a shipped capsule is given to what it takes, so that no

@@ -143,10 +143,6 @@ func patienceFor(t topic.Topic) (time.Duration, bool) {
 	return bound.CallDeadline.Duration(), call
 }
 
-func millisecondsUntil(deadline time.Time) int64 {
-	return max(time.Until(deadline).Milliseconds(), 1)
-}
-
 // pass turns a request into a frame.
 func (r *runtime) pass(p *childprocess.Process, q Request) error {
 	if patience, known := patienceFor(q.Topic); known {

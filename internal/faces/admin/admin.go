@@ -114,6 +114,7 @@ func New(host Host, services Services, log *slog.Logger) *Door {
 	on(d, adminwire.CapsulesList, d.capsulesList)
 	on(d, adminwire.CapsulesInstall, d.capsulesInstall)
 	on(d, adminwire.CapsulesLogs, d.capsulesLogs)
+	on(d, adminwire.CapsulesReads, d.capsulesReads)
 	on(d, adminwire.CapsulesRemove, d.capsulesRemove)
 	on(d, adminwire.ResourcesAuthorize, d.resourcesAuthorize)
 	on(d, adminwire.ResourcesAuthorized, d.resourcesAuthorized)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/stewardhost/steward/internal/adapters/capsulehost"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
@@ -25,6 +26,17 @@ func (d *Door) capsulesInstall(ctx context.Context, req adminwire.InstallCapsule
 func (d *Door) capsulesLogs(_ context.Context, req adminwire.CapsuleRef) (adminwire.CapsuleLog, error) {
 	found, err := d.capsule(req.Name)
 	return adminwire.CapsuleLog{Log: found.Log}, err
+}
+
+func (d *Door) capsulesReads(ctx context.Context, req adminwire.ListReads) (adminwire.Readings, error) {
+	limit, err := page(req.Limit)
+	if err != nil {
+		return adminwire.Readings{}, err
+	}
+	rows, err := d.Ledger.Reads(ctx, d.host.Owner, limit)
+	return adminwire.Readings{Reads: each(rows, func(v view.Reading) adminwire.Reading {
+		return adminwire.Reading{At: v.At, App: v.App, AppID: v.Client.String(), Resource: v.Resource, Outcome: v.Outcome, Count: max(v.Count, 1)}
+	})}, err
 }
 
 func (d *Door) capsulesRemove(ctx context.Context, req adminwire.CapsuleRef) (adminwire.Empty, error) {

@@ -32,17 +32,26 @@ func (d *Door) journalList(ctx context.Context, req adminwire.ListJournal) (admi
 	return adminwire.Journal{Invocations: each(rows, invocationOf), Next: next}, err
 }
 
+// page is how many rows a limit asks for: none is the largest page.
+func page(limit int) (int, error) {
+	if limit < 0 {
+		return 0, at(fault.New(fault.InvalidRequest, "a limit is not negative"), "/limit")
+	}
+	if err := bound.PageRows.Check(limit); err != nil {
+		return 0, at(err, "/limit")
+	}
+	if limit == 0 {
+		limit = bound.PageRows.Int()
+	}
+	return limit, nil
+}
+
 func (d *Door) journalDenied(ctx context.Context, req adminwire.ListDenied) (adminwire.Denied, error) {
-	if req.Limit < 0 {
-		return adminwire.Denied{}, at(fault.New(fault.InvalidRequest, "a limit is not negative"), "/limit")
+	limit, err := page(req.Limit)
+	if err != nil {
+		return adminwire.Denied{}, err
 	}
-	if err := bound.PageRows.Check(req.Limit); err != nil {
-		return adminwire.Denied{}, at(err, "/limit")
-	}
-	if req.Limit == 0 {
-		req.Limit = bound.PageRows.Int()
-	}
-	rows, err := d.Ledger.Denied(ctx, d.host.Owner, req.Limit)
+	rows, err := d.Ledger.Denied(ctx, d.host.Owner, limit)
 	return adminwire.Denied{Denied: each(rows, func(v view.Denial) adminwire.Denial {
 		out := adminwire.Denial{At: v.At, App: v.App, Subject: resource.Visible(v.Subject), Code: v.Code, Count: max(v.Count, 1),
 			Resource: v.Resource, ResourceID: v.ResourceID, Method: resource.Visible(v.Method), Offered: v.Offered}

@@ -45,7 +45,7 @@ func TestVerbsAreOfOneStyle(t *testing.T) {
 		}
 	})
 	for _, verb := range []string{
-		"up", "demo", "doctor", "import", "export", "connect", "mcp serve", "review", "resources list", "resources show", "capsule new", "capsule install", "capsule list", "capsule logs", "capsule remove", "apps list", "apps add", "apps rotate", "apps disconnect",
+		"up", "demo", "doctor", "import", "export", "connect", "mcp serve", "review", "resources list", "resources show", "capsule new", "capsule check", "capsule install", "capsule list", "capsule reads", "capsule logs", "capsule remove", "apps list", "apps add", "apps rotate", "apps disconnect",
 		"grants list", "grants add", "grants revoke", "call", "confirm list", "confirm approve", "confirm deny",
 		"journal list", "journal show", "journal reconcile", "journal verify", "status", "version",
 		"daemon start-or-connect", "daemon status", "daemon stop", "daemon foreground", "session list", "session show", "session replay", "session stop", "turn",

@@ -17,6 +17,7 @@ type LedgerStore interface {
 	Invocation(ctx context.Context, owner id.Owner, ref string) (view.Invocation, error)
 	Reconcile(ctx context.Context, owner id.Owner, which id.Invocation, say authority.Statement) (invocation.Row, error)
 	Refusals(ctx context.Context, owner id.Owner, limit int) ([]view.Denial, error)
+	Reads(ctx context.Context, owner id.Owner, limit int) ([]view.Reading, error)
 	Verify(ctx context.Context, progress func(done, total int64)) (view.Verification, error)
 }
 
@@ -60,6 +61,11 @@ func (l *Ledger) Reconcile(ctx context.Context, owner id.Owner, ref string, say 
 // Denied gives the newest attempts that were refused before the journal saw them.
 func (l *Ledger) Denied(ctx context.Context, owner id.Owner, limit int) ([]view.Denial, error) {
 	return l.store.Refusals(ctx, owner, limit)
+}
+
+// Reads gives the newest reads of resources.
+func (l *Ledger) Reads(ctx context.Context, owner id.Owner, limit int) ([]view.Reading, error) {
+	return l.store.Reads(ctx, owner, limit)
 }
 
 // Verify checks the whole trail of the host; progress may be nil.

@@ -54,6 +54,7 @@ var (
 	CapsulesList     = Method[Empty, Capsules]{"capsules.list", false}
 	CapsulesInstall  = Method[InstallCapsule, Capsule]{"capsules.install", true}
 	CapsulesLogs     = Method[CapsuleRef, CapsuleLog]{"capsules.logs", false}
+	CapsulesReads    = Method[ListReads, Readings]{"capsules.reads", false}
 	CapsulesRemove   = Method[CapsuleRef, Empty]{"capsules.remove", true} // its resource goes with it; grants stay as evidence and allow nothing
 	ImportRemove     = Method[ServerRef, Empty]{"import.remove", true}    // its resource goes with it; grants stay as evidence and allow nothing
 )
@@ -80,7 +81,7 @@ func Rows() []Row {
 		ConfirmApprove.row(), ConfirmDeny.row(), JournalList.row(), JournalShow.row(), JournalReconcile.row(),
 		JournalDenied.row(), JournalVerify.row(), CallMethod.row(), ImportPlan.row(), ImportAdd.row(), ImportRefresh.row(),
 		ImportExport.row(), ImportRemove.row(),
-		CapsulesList.row(), CapsulesInstall.row(), CapsulesLogs.row(), CapsulesRemove.row(),
+		CapsulesList.row(), CapsulesInstall.row(), CapsulesLogs.row(), CapsulesReads.row(), CapsulesRemove.row(),
 		ResourcesAuthorize.row(), ResourcesAuthorized.row(),
 	}
 }

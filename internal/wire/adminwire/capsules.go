@@ -40,3 +40,25 @@ type Capsules struct {
 type CapsuleLog struct {
 	Log string `json:"log"`
 }
+
+// ListReads asks for the newest reads; a Limit of 0 is the largest page.
+type ListReads struct {
+	Limit int `json:"limit,omitzero"`
+}
+
+// Readings lists reads of resources, newest first. A read is no call: it is in the
+// trail and not in the journal.
+type Readings struct {
+	Reads []Reading `json:"reads"`
+}
+
+// Reading is one read, or several equal ones of one minute. Resource is empty where
+// the app was told that there is none.
+type Reading struct {
+	At       time.Time `json:"at"`
+	App      string    `json:"app"`
+	AppID    string    `json:"app_id"`
+	Resource string    `json:"resource"`
+	Outcome  string    `json:"outcome"` // ok, or a code
+	Count    int64     `json:"count"`
+}

@@ -253,6 +253,30 @@ func TestRunsAreApart(t *testing.T) {
 	}
 }
 
+// Of what a module writes, one answer to the one question counts.
+func TestAnAnswerIsReadyAndThenOneFrame(t *testing.T) {
+	const ready, reply = `{"type":"ready"}` + "\n", `{"type":"reply","id":"1","payload":{"a":1}}` + "\n"
+	for name, c := range map[string]struct {
+		says, want string
+		ok         bool
+	}{
+		"an answer": {ready + reply, `{"a":1}`, true}, "silence": {ready + `{"type":"silent","id":"1"}`, "", true}, "and more": {ready + reply + "x", `{"a":1}`, true},
+		"nothing": {"", "", false}, "only ready": {ready, "", false}, "not ready": {reply, "", false}, "ready twice": {ready + ready + reply, "", false},
+		"another's": {ready + `{"type":"reply","id":"2","payload":{}}`, "", false}, "no frame": {"hello\n", "", false}, "half a frame": {ready + reply[:20], "", false},
+	} {
+		data := section(11, list(bytes.Join([][]byte{{0}, []byte(konst(64)), {0x0b}, text(c.says)}, nil)))
+		body := konst(8) + konst(64) + "\x36\x02\x00" + konst(12) + konst(int32(len(c.says))) + "\x36\x02\x00" + konst(1) + konst(8) + konst(1) + konst(16) + "\x10\x00" + drop
+		m, err := load(t, append(program(writes, body, onePage), data...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := m.Ask(t.Context(), sandbox.Question{Principal: "p", Capsule: "c", Topic: "resource.v1.request.describe", Payload: []byte("{}")})
+		if (err == nil) != c.ok || string(got) != c.want {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
+
 // Those who wait for a place end with their patience, and a module that is unloaded
 // waits for who runs.
 func TestPlacesAreBounded(t *testing.T) {

@@ -144,6 +144,17 @@ type Denial struct {
 	Count      int64
 }
 
+// Reading is one read of a resource's contents, or several equal ones of one minute,
+// as the trail has them. Resource is empty where the app was told that there is none.
+type Reading struct {
+	At       time.Time
+	Client   id.Client
+	App      string
+	Resource string // label
+	Outcome  string // ok, or a code
+	Count    int64
+}
+
 // Grant is a row with its derived state and its tool name on the MCP face.
 type Grant struct {
 	Row      grant.Row

@@ -1,6 +1,6 @@
 // Package capsules has the verbs about capsules, the small programs that hold
-// context worth reading: capsule new, install, list, logs and remove. The verb new
-// writes files here; all others ask the host. The verbs keep nothing.
+// context worth reading: capsule new, check, install, list, reads, logs and
+// remove. new and check look at files here; all others ask the host. The verbs keep nothing.
 package capsules
 
 import (
@@ -11,16 +11,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stewardhost/steward/internal/adapters/capsulehost"
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
+	"github.com/stewardhost/steward/internal/faces/cli/trouble"
+	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
 // Noun is capsule with its verbs.
 func Noun(d *desk.Desk) *cobra.Command {
 	v := verbs{d}
-	return d.Noun("capsule", "programs that serve resources to apps", v.newOne(), v.install(), v.list(), v.logs(), v.remove())
+	return d.Noun("capsule", "programs that serve resources and tools to apps", v.newOne(), v.check(), v.install(), v.list(), v.reads(), v.logs(), v.remove())
 }
 
 type verbs struct{ *desk.Desk }
@@ -109,6 +112,61 @@ func (d verbs) logs() *cobra.Command {
 			}
 			fmt.Fprintln(d.Out, strings.TrimSuffix(log.Log, "\n"))
 		})
+	}
+	return cmd
+}
+
+func (d verbs) reads() *cobra.Command {
+	var limit int
+	cmd := d.WithJSON(&cobra.Command{
+		Use: "reads", Short: "which app read what, newest first", Args: desk.Words(0, 0),
+		Long: `Lists the reads of resources as the audit trail has them: the app, the capsule and
+what came of it. Equal ones of one minute may be one row. A read is no call and is
+not in the journal; the calls of a capsule's tools are.`,
+	})
+	cmd.Flags().IntVar(&limit, "limit", 20, "so many rows at most")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if limit < 1 || limit > bound.PageRows.Int() {
+			return trouble.UsageOf("steward capsule reads", "--limit is from 1 to %d", bound.PageRows.Int())
+		}
+		all, err := desk.Ask(cmd.Context(), d.Desk, adminwire.CapsulesReads, adminwire.ListReads{Limit: limit})
+		if err != nil {
+			return err
+		}
+		return desk.Show(d.Desk, all, func(all adminwire.Readings) {
+			if len(all.Reads) == 0 {
+				d.Say("Nothing was read.")
+				return
+			}
+			t := paper.NewTable("time", "app", "resource", "outcome", "times")
+			for _, r := range all.Reads {
+				t.Row(paper.Stamp(r.At), r.App, r.Resource, r.Outcome, fmt.Sprint(r.Count))
+			}
+			t.Fit(d.Out)
+		})
+	}
+	return cmd
+}
+
+func (d verbs) check() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "check [FOLDER]", Short: "say what is wrong with a capsule's files, without a host", Args: desk.Words(0, 1),
+		Long: `Reads the Capsule.toml of a folder, or of this one, and looks at the program or module
+that it names, as an installation does. Nothing is run and nothing is changed.`,
+		Example: "  steward capsule check ./notes",
+	}
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		folder := "."
+		if len(args) == 1 {
+			folder = args[0]
+		}
+		found, err := capsulehost.Look(folder)
+		if err != nil {
+			return err
+		}
+		d.Say("The capsule %s %s is one to install. It serves %s.", paper.Line(found.Name), paper.Line(found.Version), strings.Join(found.Serves, " and "))
+		d.Next("steward capsule install " + paper.Word(folder))
+		return nil
 	}
 	return cmd
 }
