@@ -95,7 +95,7 @@ func measure(args []string) error {
 		name string
 		run  func() error
 	}{
-		{"starts", b.starts}, {"streams", b.streams}, {"rounds", b.measureRounds}, {"from inside", b.inside}, {"lists", b.lists}, {"an agent", b.agent}, {"a full journal", b.fullJournal},
+		{"starts", b.starts}, {"streams", b.streams}, {"rounds", b.measureRounds}, {"from inside", b.inside}, {"lists", b.lists}, {"capsules", b.crowd}, {"an agent", b.agent}, {"a full journal", b.fullJournal},
 	} {
 		b.note("%s", part.name)
 		if err := part.run(); err != nil {

@@ -67,8 +67,8 @@ func (w *Wing) left(p topic.Principal, s topic.Source) {
 	w.tools.Left(p, s)
 }
 
-func (w *Wing) severed() {
-	w.Severed()
+func (w *Wing) severed(p topic.Principal) {
+	w.Severed(p)
 	w.tools.Severed()
 }
 

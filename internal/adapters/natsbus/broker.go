@@ -2,6 +2,8 @@ package natsbus
 
 import (
 	"crypto/rand"
+	"errors"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -53,53 +55,119 @@ func (b *Bus) put(p topic.Principal, t topic.Topic, round string, deadline time.
 	if err != nil {
 		return false, err
 	}
-	if err := b.listen(p); err != nil {
+	a, err := b.listen(p)
+	if err != nil {
 		return false, err
 	}
-	if err := b.broker.Publish(topic.Subject{Principal: p, Source: topic.Broker(), Topic: t}.String(), data); err != nil {
-		return true, fault.New(fault.Unavailable, "the bus takes no message").Because(err)
+	if err := a.conn.Publish(topic.Subject{Principal: p, Source: topic.Broker(), Topic: t}.String(), data); err != nil {
+		unsent := errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrReconnectBufExceeded) // said before anything is written
+		return !unsent, fault.New(fault.Unavailable, "the bus takes no message").Because(err)
 	}
 	return true, nil
 }
 
+// audience is the broker's connection for one principal. What one sends through it
+// as fast as can be fills no other's.
+type audience struct {
+	once sync.Once
+	err  error // of once
+	name string
+	conn *nats.Conn
+
+	sub  *nats.Subscription // with what follows under the lock of the bus
+	lost int                // drops told so far
+	used time.Time
+}
+
 // listen makes sure that the answers of a principal are subscribed to, and that
 // the server knows it, before a question goes out. Who has been idle is dropped.
-func (b *Bus) listen(p topic.Principal) error {
+func (b *Bus) listen(p topic.Principal) (*audience, error) {
 	now := time.Now()
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	for other, a := range b.active {
-		if other != p && now.Sub(a.used) > audienceIdle {
-			_ = a.sub.Unsubscribe() // a closed connection has none
-			_ = a.also.Unsubscribe()
-			delete(b.active, other)
+	if b.closed {
+		b.mu.Unlock()
+		return nil, fault.New(fault.Unavailable, "the bus is closed")
+	}
+	var idle []*audience
+	a := b.active[p]
+	if a == nil {
+		a = &audience{}
+		b.active[p] = a
+		for other, old := range b.active {
+			if other != p && now.Sub(old.used) > audienceIdle {
+				idle = append(idle, old)
+				delete(b.active, other)
+			}
 		}
 	}
-	if a := b.active[p]; a != nil && a.sub.IsValid() {
-		a.used = now
-		return nil
+	a.used = now
+	b.mu.Unlock()
+	for _, old := range idle {
+		b.dismiss(old)
 	}
-	sub, err := b.hear(p, topic.Answers(p))
-	var also *nats.Subscription
+	a.once.Do(func() { a.err = b.attend(p, a) })
+	if a.err != nil {
+		b.mu.Lock()
+		if b.active[p] == a {
+			delete(b.active, p)
+		}
+		b.mu.Unlock()
+		b.dismiss(a)
+	}
+	return a, a.err
+}
+
+// attend opens the broker's connection for a principal.
+func (b *Bus) attend(p topic.Principal, a *audience) error {
+	var password string
+	a.name, password = b.users.add(topic.BrokerRights(p))
+	var err error
+	a.conn, err = b.connect(a.name, password, topic.Broker(), append(returning(),
+		nats.DisconnectErrHandler(func(*nats.Conn, error) {
+			if b.listener.Cut != nil {
+				b.listener.Cut(p)
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { b.isBack(p) }))...)
+	if err != nil {
+		return err
+	}
+	sub, err := b.hear(p, a.conn, topic.Answers(p))
 	if err == nil {
-		also, err = b.hear(p, topic.ToolAnswers(p))
+		_, err = b.hear(p, a.conn, topic.ToolAnswers(p)) // which no crowd of resources keeps waiting
 	}
 	if err == nil {
-		err = b.broker.FlushTimeout(flushWait)
+		err = a.conn.FlushTimeout(flushWait)
 	}
 	if err != nil {
 		return fault.New(fault.Unavailable, "the bus takes no subscription").Because(err)
 	}
-	b.active[p] = &audience{sub: sub, also: also, used: now}
+	b.mu.Lock()
+	a.sub = sub
+	b.mu.Unlock()
 	return nil
 }
 
-func (b *Bus) hear(p topic.Principal, what topic.Filter) (*nats.Subscription, error) {
-	sub, err := b.broker.Subscribe(what.String(), func(m *nats.Msg) { b.arrived(p, m) })
+// hear takes the answers of a kind, at their own pace.
+func (b *Bus) hear(p topic.Principal, conn *nats.Conn, what topic.Filter) (*nats.Subscription, error) {
+	var own pace
+	sub, err := conn.Subscribe(what.String(), func(m *nats.Msg) {
+		own.take(len(m.Data))
+		b.arrived(p, m)
+	})
 	if err == nil {
 		err = sub.SetPendingLimits(-1, bound.BusPendingBytes.Int())
 	}
 	return sub, err
+}
+
+// dismiss ends the broker's connection for a principal, which may never have been.
+func (b *Bus) dismiss(a *audience) {
+	a.once.Do(func() { a.err = fault.New(fault.Unavailable, "the bus is closed") })
+	b.users.drop(a.name)
+	if a.conn != nil {
+		a.conn.Close()
+	}
 }
 
 // tellLost reports what a principal's full queue dropped since the last time.

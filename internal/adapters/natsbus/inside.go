@@ -26,7 +26,7 @@ func openInside(tenant string, users *userTable, adjust func(*server.Options)) (
 	in := &inside{account: tenant, users: users}
 	o := &server.Options{
 		ServerName: "steward", DontListen: true, NoLog: true, NoSigs: true, MaxPayload: int32(bound.BusMessageBytes.Max),
-		MaxPending: bound.BusPendingBytes.Max, WriteDeadline: bound.BusWrite.Duration(),
+		MaxPending: bound.BusConnectionBytes.Max, WriteDeadline: bound.BusWrite.Duration(),
 		Accounts: []*server.Account{server.NewAccount(tenant)}, CustomClientAuthentication: in,
 	}
 	if adjust != nil {
@@ -53,6 +53,8 @@ func (in *inside) disconnect(c *nats.Conn) {
 		_ = in.server.DisconnectClientByID(id) // its error is that the client is gone
 	}
 }
+
+func (in *inside) there() bool { return in.server.Running() }
 
 func (in *inside) close() {
 	in.server.Shutdown()

@@ -7,8 +7,10 @@
 // and subscribe exactly what topic.Rights says, held by the server and asked in
 // Go first, so that a denial is a typed fault and a violation that the server
 // still sees is an alarm; principal and source of what arrives are read from the
-// subject alone; each active principal has a subscription of its own, so that one
-// who floods delays nobody else, and what a full queue dropped is reported. Once
+// subject alone; for each active principal the broker has a connection of its own,
+// which reaches nobody else's subjects, so that one who floods delays nobody else,
+// and what a full queue dropped is reported; a seat answers what it was asked, once.
+// Once
 // a seat's Close has returned, nothing of it gets through. Servers of others are
 // used only after they have shown that they refuse a stranger and hold the rights,
 // and a seat there only after a question has reached it. While they are away every
@@ -46,7 +48,7 @@ type Listener struct {
 	Tool      func(tool.Answer)          // about a tool: what there is, or what came of a call; may be nil
 	Lost      func(topic.Principal, int) // so many answers were dropped from a full queue
 	Alarm     func(topic.Source, string) // the server refused what Go let through, or somebody forged
-	Cut       func()                     // the broker's connection is away: what was asked has no answer
+	Cut       func(topic.Principal)      // the broker is cut off: what was asked for a principal has no answer
 	Back      func(topic.Principal)      // capsules of a principal may answer that did not before
 }
 
@@ -57,32 +59,25 @@ type Options struct {
 	adjust func(*server.Options) // makes it one of several servers, in tests
 }
 
-// Bus is the broker's connection to the servers, and the users that it lets in.
+// Bus is the broker's connections to the servers, and the users that it lets in.
 type Bus struct {
 	place    place
 	away     bool // the servers are somebody else's
 	listener Listener
 	log      *slog.Logger
-	broker   *nats.Conn
 	users    *userTable
 
 	mu     sync.Mutex
 	active map[topic.Principal]*audience
+	closed bool
 }
 
 // place is where the servers are.
 type place interface {
 	dial() (url string, options []nats.Option)
 	disconnect(*nats.Conn) // has the server forget a connection before it returns
+	there() bool           // whether somebody can be asked
 	close()
-}
-
-// audience is the broker's subscription to the answers of one principal.
-type audience struct {
-	sub  *nats.Subscription
-	also *nats.Subscription // to answers about tools
-	lost int                // drops told so far
-	used time.Time
 }
 
 const (
@@ -91,19 +86,14 @@ const (
 	reconnect    = 50 * time.Millisecond
 )
 
-// Open starts a server for one tenant and connects the broker.
+// Open starts a server for one tenant.
 func Open(tenant string, l Listener, opt Options) (*Bus, error) {
 	users := newUserTable()
 	in, err := openInside(tenant, users, opt.adjust)
 	if err != nil {
 		return nil, err
 	}
-	b := newBus(in, users, l, opt.Log)
-	if err := b.connectBroker(); err != nil {
-		b.Close()
-		return nil, err
-	}
-	return b, nil
+	return newBus(in, users, l, opt.Log), nil
 }
 
 func newBus(p place, users *userTable, l Listener, log *slog.Logger) *Bus {
@@ -113,34 +103,9 @@ func newBus(p place, users *userTable, l Listener, log *slog.Logger) *Bus {
 	return &Bus{place: p, users: users, listener: l, log: log, active: make(map[topic.Principal]*audience)}
 }
 
-func (b *Bus) connectBroker() (err error) {
-	name, password := b.users.add(topic.BrokerRights())
-	b.broker, err = b.connect(name, password, topic.Broker(), append(returning(),
-		nats.DisconnectErrHandler(func(*nats.Conn, error) {
-			if b.listener.Cut != nil {
-				b.listener.Cut()
-			}
-		}),
-		nats.ReconnectHandler(func(*nats.Conn) { b.back() }))...)
-	return err
-}
-
 // returning makes a connection come back for as long as it takes.
 func returning() []nats.Option {
 	return []nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(reconnect), nats.ReconnectJitter(0, 0), nats.IgnoreAuthErrorAbort()}
-}
-
-// back tells of every principal that is listened for.
-func (b *Bus) back() {
-	b.mu.Lock()
-	var all []topic.Principal
-	for p := range b.active {
-		all = append(all, p)
-	}
-	b.mu.Unlock()
-	for _, p := range all {
-		b.isBack(p)
-	}
 }
 
 func (b *Bus) isBack(p topic.Principal) {
@@ -179,7 +144,7 @@ func (b *Bus) alarm(s topic.Source, text string) {
 
 // Away is why nobody can be asked now, or nil.
 func (b *Bus) Away() error {
-	if b.broker.IsConnected() {
+	if b.place.there() {
 		return nil
 	}
 	return fault.New(fault.Unavailable, "no server of the bus can be reached")
@@ -187,8 +152,12 @@ func (b *Bus) Away() error {
 
 // Close ends every connection, and the server if it is the host's own.
 func (b *Bus) Close() {
-	if b.broker != nil {
-		b.broker.Close()
+	b.mu.Lock()
+	all := b.active
+	b.active, b.closed = nil, true
+	b.mu.Unlock()
+	for _, a := range all {
+		b.dismiss(a)
 	}
 	b.place.close()
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stewardhost/steward/internal/domain/bus/describe"
+	"github.com/stewardhost/steward/internal/domain/bus/read"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -398,6 +399,53 @@ func TestNothingGetsThroughAClosedGate(t *testing.T) {
 	}
 }
 
+// rawly gives a capsule that speaks past its seat.
+func rawly(t testing.TB, b *Bus, p topic.Principal, name string) func(string, []byte) {
+	t.Helper()
+	source := topic.SourceOf("tenant", name, "")
+	user, password := b.users.add(topic.RuntimeRights(p, source, serving(t)))
+	conn, err := b.connect(user, password, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return func(name string, payload []byte) {
+		if err := conn.Publish("b."+p.String()+"."+source.String()+"."+name, payload); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A74: a seat says no more than it was asked, whatever its capsule does, and what it
+// was asked long ago does not add up.
+func TestASeatSaysNoMoreThanItWasAsked(t *testing.T) {
+	b, h := open(t)
+	p := owner()
+	s, asked := admit(t, b, p, "notes")
+	if err := b.AskDescribe(p, "r", time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	r := next(t, asked)
+	for i, code := range []fault.Code{"", fault.RateLimited} {
+		if err := s.Answer(r, []byte(oneResource)); code == "" && err != nil || code != "" && !fault.Is(err, code) {
+			t.Errorf("answer %d: %v", i, err)
+		}
+	}
+	next(t, h.described)
+	owed := bound.SeatAnswers.Int()
+	for range owed + 10 {
+		if err := b.AskDescribe(p, "r", time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		next(t, asked)
+	}
+	for i := range owed + 1 {
+		if err := s.Answer(r, []byte(oneResource)); (err == nil) != (i < owed) {
+			t.Fatalf("answer %d of %d: %v", i, owed, err)
+		}
+	}
+}
+
 // I79: Alice's answers are stuck in front of a listener that does not return;
 // Bob's come all the same. What her full queue dropped is told (I83).
 func TestAFloodDelaysNobodyElseAndIsTold(t *testing.T) {
@@ -405,13 +453,8 @@ func TestAFloodDelaysNobodyElseAndIsTold(t *testing.T) {
 	release := make(chan struct{})
 	bobs, lost := make(chan describe.Reply, 1), make(chan int, 1000)
 	b, err := Open("tenant", Listener{
-		Described: func(r describe.Reply) {
-			if r.Principal == alice {
-				<-release
-				return
-			}
-			bobs <- r
-		},
+		Described: func(r describe.Reply) { bobs <- r },
+		Read:      func(read.Reply) { <-release },
 		Lost: func(p topic.Principal, n int) {
 			if p == alice {
 				lost <- n
@@ -423,19 +466,16 @@ func TestAFloodDelaysNobodyElseAndIsTold(t *testing.T) {
 	}
 	defer b.Close()
 	defer close(release)
-	flooding, asked := admit(t, b, alice, "flood")
+	flooding := rawly(t, b, alice, "flood")
 	quiet, bobAsked := admit(t, b, bob, "quiet")
 	for _, p := range []topic.Principal{alice, bob} {
 		if err := b.AskDescribe(p, "r", time.Now().Add(time.Second)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r := next(t, asked)
 	big := []byte(`{"resources":[{"uri":"n:a","name":"` + strings.Repeat("x", 1<<20-100) + `"}]}`)
 	for range 2 * int(bound.BusPendingBytes.Max) / len(big) {
-		if err := flooding.Answer(r, big); err != nil {
-			t.Fatal(err)
-		}
+		flooding("resource.v1.response.read.c", big)
 	}
 	if err := quiet.Answer(next(t, bobAsked), []byte(oneResource)); err != nil {
 		t.Fatal(err)
@@ -454,9 +494,9 @@ func TestTheBrokerComesBackAfterItsConnectionIsCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	next(t, asked)
-	client := clientOf(t, b.broker)
+	client := clientOf(t, b.active[p].conn)
 	back := make(chan struct{})
-	b.broker.SetReconnectHandler(func(*nats.Conn) { close(back) })
+	b.active[p].conn.SetReconnectHandler(func(*nats.Conn) { close(back) })
 	if err := inner(b).DisconnectClientByID(client); err != nil {
 		t.Fatal(err)
 	}

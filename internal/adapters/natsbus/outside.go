@@ -47,7 +47,7 @@ const (
 	longDelay = time.Second // between two tries to come back
 )
 
-// OpenOutside connects the broker to servers that somebody else runs, once they
+// OpenOutside connects to servers that somebody else runs, once they
 // have shown that they ask this host about each connection and hold the rights that
 // it gives. Faults: unavailable while no server can be reached, precondition_failed
 // where the servers are not set up for this host.
@@ -65,11 +65,7 @@ func OpenOutside(l Listener, o Outside) (*Bus, error) {
 		out.close()
 		return nil, err
 	}
-	if err := b.connectBroker(); err != nil {
-		b.Close()
-		return nil, notSetUp(err, "they do not ask this host who may come in")
-	}
-	if err := b.prove(); err != nil {
+	if err := b.prove(out.door.MaxPayload()); err != nil {
 		b.Close()
 		return nil, err
 	}
@@ -182,6 +178,8 @@ func (out *outside) disconnect(c *nats.Conn) {
 	_, _ = out.hand.Request("$SYS.REQ.SERVER."+c.ConnectedServerId()+".KICK", fmt.Appendf(nil, `{"cid":%d}`, id), kickWait)
 }
 
+func (out *outside) there() bool { return out.open.Load() }
+
 func (out *outside) close() {
 	for _, c := range []*nats.Conn{out.hand, out.door} {
 		if c != nil {
@@ -192,11 +190,11 @@ func (out *outside) close() {
 
 // prove has the servers show that they are set up as they should be; one that lets
 // everybody in would carry the bus as well, and nobody would notice.
-func (b *Bus) prove() error {
+func (b *Bus) prove(payload int64) error {
 	wrong := func(text string) error {
 		return fault.New(fault.PreconditionFailed, "the servers of the bus are not set up for this host: "+text)
 	}
-	if b.broker.MaxPayload() < bound.BusMessageBytes.Max {
+	if payload < bound.BusMessageBytes.Max {
 		return wrong("their messages are too short")
 	}
 	name, password := b.users.add(topic.Rights{})

@@ -173,14 +173,14 @@ func TestTheServerGoesAwayAndComesBack(t *testing.T) {
 	back, cut := make(chan topic.Principal, 100), make(chan struct{}, 100)
 	h := newHeard()
 	l := h.listener()
-	l.Cut, l.Back = func() { cut <- struct{}{} }, func(p topic.Principal) { back <- p }
+	l.Cut, l.Back = func(topic.Principal) { cut <- struct{}{} }, func(p topic.Principal) { back <- p }
 	b, err := OpenOutside(l, Outside{URL: srv.ClientURL(), Keys: k})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
 	p := owner()
-	s, asked := admit(t, b, p, "notes")
+	s, asked := admit(t, b, p, "notes") // whose knock has the broker connect as well
 	at, err := url.Parse(srv.ClientURL())
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/digest"
 	"github.com/stewardhost/steward/internal/ground/fault"
-	"github.com/stewardhost/steward/internal/ground/strictjson"
 	"github.com/stewardhost/steward/protocol/capsulewire"
 )
 
@@ -43,7 +42,8 @@ type Seat struct {
 	mu     sync.RWMutex // the gate: held for reading while something is published
 	closed bool
 
-	knock sync.Mutex
+	front sync.Mutex               // over what follows
+	owed  int                      // answers: no more go out than questions came
 	heard map[string]chan struct{} // by the name of what is on its way
 }
 
@@ -122,13 +122,13 @@ const knockEvery = 20 * time.Millisecond
 func (s *Seat) reached() error {
 	name := strings.ToLower(rand.Text())
 	heard := make(chan struct{})
-	s.knock.Lock()
+	s.front.Lock()
 	s.heard[name] = heard
-	s.knock.Unlock()
+	s.front.Unlock()
 	defer func() {
-		s.knock.Lock()
+		s.front.Lock()
 		delete(s.heard, name)
-		s.knock.Unlock()
+		s.front.Unlock()
 	}()
 	again := time.NewTicker(knockEvery)
 	defer again.Stop()
@@ -158,8 +158,8 @@ func (s *Seat) wasKnock(t topic.Topic) bool {
 		_, asked := t.After(topic.Cancel)
 		return strings.HasPrefix(t.String(), topic.Cancel+".") && !asked
 	}
-	s.knock.Lock()
-	defer s.knock.Unlock()
+	s.front.Lock()
+	defer s.front.Unlock()
 	if heard := s.heard[name]; heard != nil {
 		delete(s.heard, name)
 		close(heard)
@@ -180,30 +180,64 @@ func (s *Seat) deliver(m *nats.Msg, take func(Request)) {
 	if !mine {
 		return
 	}
+	s.note(subject.Topic)
 	take(Request{Topic: inside, Round: e.Round, Deadline: e.deadline(), Payload: e.Payload})
 }
 
+// note counts what may be answered. Most reads are about what another capsule has,
+// so that most of what is owed is never said.
+func (s *Seat) note(t topic.Topic) {
+	if strings.HasPrefix(t.String(), topic.Cancel+".") {
+		return
+	}
+	s.front.Lock()
+	defer s.front.Unlock()
+	s.owed = min(s.owed+1, bound.SeatAnswers.Int())
+}
+
+// spend takes one of the answers that are owed.
+func (s *Seat) spend() bool {
+	s.front.Lock()
+	defer s.front.Unlock()
+	if s.owed == 0 {
+		return false
+	}
+	s.owed--
+	return true
+}
+
 // Answer publishes the answer to a request, stamped with the seat's principal and
-// source. Faults: capability_denied, too_large, or unavailable after Close.
+// source. Faults: capability_denied, too_large, unavailable after Close, or
+// rate_limited where more was answered than asked: whatever a capsule says, it cannot
+// flood the bus (bus reference, section 5.4).
 func (s *Seat) Answer(r Request, payload []byte) error {
 	if err := bound.CapsuleBytes.Check(len(payload)); err != nil {
 		return err
 	}
-	to, err := s.answerTo(r)
-	if err != nil {
-		return err
-	}
-	return s.publish(to, envelope{ID: rand.Text(), Round: r.Round, Build: s.runtime.Build, Payload: payload})
+	return s.say(r, envelope{Payload: payload}, s.spend)
 }
 
 // Lose says of a call that what executed it ended without an answer, so that nobody
-// waits. Faults: those of Answer.
+// waits. It is the host that says it, whatever the capsule has said. Faults: those of
+// Answer.
 func (s *Seat) Lose(r Request) error {
+	return s.say(r, envelope{Lost: true, Payload: []byte("{}")}, func() bool { return true })
+}
+
+// say publishes something about a request, if it may and more may be said.
+func (s *Seat) say(r Request, e envelope, more func() bool) error {
 	to, err := s.answerTo(r)
 	if err != nil {
 		return err
 	}
-	return s.publish(to, envelope{ID: rand.Text(), Round: r.Round, Build: s.runtime.Build, Lost: true, Payload: strictjson.Raw("{}")})
+	if err := s.rights.CheckPublish(topic.Subject{Principal: s.runtime.Principal, Source: s.runtime.Source, Topic: to}); err != nil {
+		return err
+	}
+	if !s.isClosed() && !more() {
+		return bound.SeatAnswers.Exceeded()
+	}
+	e.ID, e.Round, e.Build = rand.Text(), r.Round, s.runtime.Build
+	return s.publish(to, e)
 }
 
 // answerTo is the topic of the answer to a request.
@@ -224,9 +258,6 @@ func (s *Seat) answerTo(r Request) (topic.Topic, error) {
 
 func (s *Seat) publish(to topic.Topic, e envelope) error {
 	subject := topic.Subject{Principal: s.runtime.Principal, Source: s.runtime.Source, Topic: to}
-	if err := s.rights.CheckPublish(subject); err != nil {
-		return err
-	}
 	data, err := e.encode()
 	if err != nil {
 		return err

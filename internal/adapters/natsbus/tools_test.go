@@ -119,7 +119,10 @@ func TestWhatCannotBeSentIsNot(t *testing.T) {
 	if len(asked) != 0 {
 		t.Errorf("the capsule heard %+v", <-asked)
 	}
-	b.broker.Close()
+	if err := b.AskCancel(q.Principal, "c"); err != nil {
+		t.Fatal(err)
+	}
+	b.active[q.Principal].conn.Close()
 	if sent, err := b.Execute(q, "add", []byte(`{}`), time.Now().Add(time.Minute)); sent || err == nil {
 		t.Errorf("over a closed connection: sent %v, %v", sent, err)
 	}

@@ -12,9 +12,14 @@ var (
 	CapsuleFrameBytes  = Row{"capsule_frame_bytes", 1<<20 + 16<<10, Bytes, fault.TooLarge, "ours: a payload and what stands around it", "protocol/capsulewire"}
 	BusAggregateBytes  = Row{"bus_aggregate_bytes", 2 << 20, Bytes, fault.TooLarge, "bus page 3", "domain/bus/describe"}
 	BusMessageBytes    = Row{"bus_message_bytes", 4 << 20, Bytes, fault.TooLarge, "bus page 3", "adapters/natsbus"}
+	AnswerBytesBurst   = Row{"answer_burst_bytes", 4 << 20, Bytes, fault.RateLimited, "ours: two lists of bus_aggregate_bytes", "adapters/natsbus"}
+	AnswerBytesSecond  = Row{"answer_second_bytes", 32 << 20, Bytes, fault.RateLimited, "ours: what a small part of one processor reads (bus reference, section 5.4)", "adapters/natsbus"}
+	EnvelopeBytes      = Row{"bus_envelope_bytes", 1 << 10, Bytes, fault.TooLarge, "ours: several times the longest", "adapters/natsbus"}
 	BusPendingBytes    = Row{"bus_pending_bytes", 8 << 20, Bytes, fault.RateLimited, "bus reference, experiments", "adapters/natsbus"}
+	BusConnectionBytes = Row{"bus_connection_bytes", 64 << 20, Bytes, fault.RateLimited, "ours: as many full answers as a principal may have open reads", "adapters/natsbus"}
 	BusWrite           = Row{"bus_write_ms", 2_000, Milliseconds, fault.Unavailable, "bus reference, experiments", "adapters/natsbus"}
 	CalloutBytes       = Row{"callout_bytes", 64 << 10, Bytes, fault.TooLarge, "ours: many times a server's question with its certificates", "adapters/natsbus/callout"}
+	SeatAnswers        = Row{"seat_answers_owed", 256, Count, fault.RateLimited, "ours: a principal's open reads and some that others answered", "adapters/natsbus"}
 	BusURLs            = Row{"bus_urls", 16, Count, fault.TooLarge, "ours: more servers than a cluster of a bus has", "faces/cli/settings"}
 	CapsuleDepth       = Row{"capsule_payload_depth", 16, Depth, fault.InvalidRequest, "ours: as deep as a request", "protocol/capsulewire"}
 	CapsuleNodes       = Row{"capsule_payload_nodes", 65536, Count, fault.InvalidRequest, "ours: 256 full definitions", "protocol/capsulewire"}
@@ -60,8 +65,8 @@ var (
 )
 
 var busRows = []Row{
-	TopicBytes, TopicSegments, TopicSegmentBytes, CapsulePatterns, CapsuleBytes, CapsuleFrameBytes, BusAggregateBytes, BusMessageBytes, BusPendingBytes,
-	BusWrite, CalloutBytes, BusURLs, CapsuleDepth, CapsuleNodes, CapsuleArguments, ReplyDefinitions, ReplyDrops, ReadSnapshot, OwnerDefinitions, ResourceURIBytes, ServedTextBytes, ResourceMetaBytes,
+	TopicBytes, TopicSegments, TopicSegmentBytes, CapsulePatterns, CapsuleBytes, CapsuleFrameBytes, BusAggregateBytes, BusMessageBytes, AnswerBytesBurst, AnswerBytesSecond, EnvelopeBytes, BusPendingBytes,
+	BusConnectionBytes, BusWrite, CalloutBytes, SeatAnswers, BusURLs, CapsuleDepth, CapsuleNodes, CapsuleArguments, ReplyDefinitions, ReplyDrops, ReadSnapshot, OwnerDefinitions, ResourceURIBytes, ServedTextBytes, ResourceMetaBytes,
 	ResourceIcons, ResourceIconBytes, ReadChunks, ReadContentBytes, ReadAnswerBytes, ReadErrorBytes, DescribeWarm, DescribeCold, CapsuleYoung,
 	ReadDescribe, ReadBroadcast, ReadConflict, CapsuleDeadline, BrokerDeadline, ResourceDeadline, OpenReads, CapsulesInstalled,
 	CapsuleManifest, CapsuleCalls, CapsuleRestartWait, CapsuleFamilies, CapsuleTools, CapsuleToolCalls,

@@ -313,23 +313,20 @@ func (b *Broker) Left(p topic.Principal, s topic.Source) {
 	b.ports.Changed(p)
 }
 
-// Severed says that the bus is away, and with it every answer to what is open. All
-// who wait are told at once; what was known of capsules is not trusted any more.
-func (b *Broker) Severed() {
+// Severed says that the way to a principal's capsules is cut, and with it every
+// answer to what is open. All who wait are told at once; what was known of the
+// capsules is not trusted any more.
+func (b *Broker) Severed(p topic.Principal) {
 	b.mu.Lock()
-	flights := map[topic.Principal]*flight{}
-	for p, r := range b.rooms {
-		r.snapshot = nil
-		if r.flight != nil {
-			flights[p] = r.flight
-		}
-		for _, o := range r.reads {
-			o.severed = true
-			o.stir()
-		}
+	r := b.room(p)
+	r.snapshot = nil
+	f := r.flight
+	for _, o := range r.reads {
+		o.severed = true
+		o.stir()
 	}
 	b.mu.Unlock()
-	for p, f := range flights {
+	if f != nil {
 		b.land(p, f, severed())
 	}
 }

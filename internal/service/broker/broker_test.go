@@ -420,7 +420,7 @@ func TestASeveredBusIsToldAtOnce(t *testing.T) {
 			"a list": func() error { _, err := w.List(t.Context(), alice); return err },
 			"a read": func() error { _, err := w.Read(t.Context(), asker(alice), "n:1"); return err },
 		} {
-			time.AfterFunc(100*time.Millisecond, w.Severed)
+			time.AfterFunc(100*time.Millisecond, func() { w.Severed(alice) })
 			var err error
 			if d := took(func() { err = ask() }); !fault.Is(err, fault.Unavailable) || d != 100*time.Millisecond {
 				t.Errorf("%s: %v after %v", name, err, d)
@@ -431,7 +431,7 @@ func TestASeveredBusIsToldAtOnce(t *testing.T) {
 			}
 			deaf.deaf = true
 		}
-		w.Severed()
+		w.Severed(alice)
 		rounds := len(w.describes)
 		deaf.deaf = false
 		if got, err := w.Read(t.Context(), asker(alice), "n:1"); err != nil || got.Contents[0].Text == "" || len(w.describes) != rounds+1 {

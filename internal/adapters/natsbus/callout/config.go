@@ -23,7 +23,7 @@ const Inbox = "_steward"
 func (k Keys) Config() string {
 	return strings.NewReplacer("<account>", account, "<porch>", porch, "<system>", system, "<subject>", Subject, "<inbox>", Inbox,
 		"<issuer>", public(k.issuer), "<seal>", public(k.seal), "<door>", public(k.door), "<hand>", public(k.hand),
-		"<payload>", strconv.FormatInt(bound.BusMessageBytes.Max, 10), "<pending>", strconv.FormatInt(bound.BusPendingBytes.Max, 10),
+		"<payload>", strconv.FormatInt(bound.BusMessageBytes.Max, 10), "<pending>", strconv.FormatInt(bound.BusConnectionBytes.Max, 10),
 		"<write>", bound.BusWrite.Duration().String()).Replace(configuration)
 }
 

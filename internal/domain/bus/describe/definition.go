@@ -98,7 +98,7 @@ func CheckURI(uri string) error {
 	if strings.Contains(lower, "%2e") {
 		return fault.New(fault.InvalidRequest, "a URI has no encoded point")
 	}
-	lower = strings.NewReplacer("%2f", "/", "%5c", "/").Replace(lower)
+	lower = strings.ReplaceAll(strings.ReplaceAll(lower, "%2f", "/"), "%5c", "/")
 	for segment := range strings.FieldsFuncSeq(lower, isSeparator) {
 		if segment == ".." {
 			return fault.New(fault.InvalidRequest, `a URI has no segment ".."`)

@@ -86,7 +86,9 @@ type Round struct {
 	deadline  time.Time
 	members   []Member
 	answers   map[topic.Source]Reply
+	waiting   map[topic.Source]bool // every member; true until it has answered or gone
 	gone      map[topic.Source]bool
+	open      int // how many of waiting are true
 	drops     []Drop
 	more      int // drops that were counted only
 	lossy     bool
@@ -101,8 +103,13 @@ func Start(p topic.Principal, id string, members []Member, now time.Time) *Round
 			window = bound.DescribeCold.Duration()
 		}
 	}
-	return &Round{id: id, principal: p, deadline: now.Add(window), members: members,
-		answers: make(map[topic.Source]Reply, len(members)), gone: make(map[topic.Source]bool)}
+	r := &Round{id: id, principal: p, deadline: now.Add(window), members: members,
+		answers: make(map[topic.Source]Reply, len(members)), waiting: make(map[topic.Source]bool, len(members)), gone: make(map[topic.Source]bool)}
+	for _, m := range members {
+		r.waiting[m.Source] = true
+	}
+	r.open = len(r.waiting)
+	return r
 }
 
 // ID is the round's name, which adapters echo.
@@ -118,10 +125,11 @@ func (r *Round) Accept(reply Reply) (Drop, bool) {
 		r.keep(d)
 		return d, false
 	}
+	_, expected := r.waiting[reply.Source]
 	switch _, twice := r.answers[reply.Source]; {
 	case reply.Principal != r.principal:
 		return drop(ForeignPrincipal, "")
-	case !r.expects(reply.Source):
+	case !expected:
 		return drop(UnknownSource, "")
 	case reply.Suffix != reply.Source.String():
 		return drop(ForeignSuffix, "")
@@ -131,6 +139,7 @@ func (r *Round) Accept(reply Reply) (Drop, bool) {
 		return drop(Duplicate, "")
 	}
 	r.answers[reply.Source] = reply
+	r.heard(reply.Source)
 	switch {
 	case reply.Err != nil:
 		r.spoil(reply.Source)
@@ -175,27 +184,19 @@ func (r *Round) keep(d Drop) {
 func (r *Round) Leave(s topic.Source) {
 	if _, answered := r.answers[s]; !answered {
 		r.gone[s] = true
+		r.heard(s)
+	}
+}
+
+// heard says that nobody waits for a member any more.
+func (r *Round) heard(s topic.Source) {
+	if r.waiting[s] {
+		r.waiting[s] = false
+		r.open--
 	}
 }
 
 // Done reports whether the round has ended.
 func (r *Round) Done(now time.Time) bool {
-	if !now.Before(r.deadline) {
-		return true
-	}
-	for _, m := range r.members {
-		if _, answered := r.answers[m.Source]; !answered && !r.gone[m.Source] {
-			return false
-		}
-	}
-	return true
-}
-
-func (r *Round) expects(s topic.Source) bool {
-	for _, m := range r.members {
-		if m.Source == s {
-			return true
-		}
-	}
-	return false
+	return r.open == 0 || !now.Before(r.deadline)
 }

@@ -1,7 +1,6 @@
 package describe
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 	"strings"
@@ -108,11 +107,25 @@ func (r *Round) Result() Result {
 			}
 		}
 	}
-	slices.SortFunc(out.Listed, func(a, b Listed) int { return cmp.Compare(a.URI, b.URI) })
+	out.Listed = sorted(out.Listed)
 	for uri, l := range losers {
 		out.Collisions = append(out.Collisions, Collision{uri, owners[uri], l})
 	}
 	slices.SortFunc(out.Collisions, func(a, b Collision) int { return strings.Compare(a.URI, b.URI) })
+	return out
+}
+
+// sorted moves each row, which is large, once.
+func sorted(list []Listed) []Listed {
+	order := make([]*Listed, len(list))
+	for i := range list {
+		order[i] = &list[i]
+	}
+	slices.SortFunc(order, func(a, b *Listed) int { return strings.Compare(a.URI, b.URI) })
+	out := make([]Listed, 0, len(list))
+	for _, l := range order {
+		out = append(out, *l)
+	}
 	return out
 }
 

@@ -124,13 +124,13 @@ func RuntimeRights(p Principal, s Source, c Claim) Rights {
 	return r
 }
 
-// BrokerRights are those of the host's broker: it asks in every principal's
-// name and reads every answer, and it does nothing else.
-func BrokerRights() Rights {
+// BrokerRights are those of the host's broker while it works for one principal: it
+// asks in that principal's name and reads the answers, and it does nothing else.
+func BrokerRights(p Principal) Rights {
 	return Rights{
-		Publish: []Filter{filter(wild, brokerToken, "resource.v1.request", rest), filter(wild, brokerToken, Cancel, rest),
-			filter(wild, brokerToken, ToolsRequest, wild), filter(wild, brokerToken, Execute, wild, wild)},
-		Subscribe: []Filter{filter(wild, wild, "resource.v1.response", rest), filter(wild, wild, "tool.v1.response", rest)},
+		Publish: []Filter{filter(p.token, brokerToken, "resource.v1.request", rest), filter(p.token, brokerToken, Cancel, rest),
+			filter(p.token, brokerToken, ToolsRequest, wild), filter(p.token, brokerToken, Execute, wild, wild)},
+		Subscribe: []Filter{Answers(p), ToolAnswers(p)},
 	}
 }
 

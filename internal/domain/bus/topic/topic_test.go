@@ -126,7 +126,7 @@ func TestARuntimeSpeaksForItselfOnly(t *testing.T) {
 	if rights.CheckSubscribe(f) == nil {
 		t.Errorf("a capsule may read %s", f)
 	}
-	if err := topic.BrokerRights().CheckSubscribe(f); err != nil {
+	if err := topic.BrokerRights(alice).CheckSubscribe(f); err != nil {
 		t.Errorf("the broker may not read %s", f)
 	}
 }
