@@ -347,7 +347,11 @@ func orEmpty(e sessionwire.Event) *string { return &e.ConnectionID }
 // nothing is left.
 func TestRandomSequencesKeepThePromises(t *testing.T) {
 	seed := figure.Seed(t)
-	for n := range figure.Of(t, 60, 1000, 20000) {
+	sequences := figure.Of(t, 60, 1000, 20000)
+	if testing.Short() {
+		sequences = 15
+	}
+	for n := range sequences {
 		synctest.Test(t, func(t *testing.T) {
 			c := &crowd{
 				stage: newStage(t), rnd: rand.New(rand.NewPCG(seed, uint64(n))), letters: []string{"a", "b", "c"}, open: map[string]int{},
