@@ -99,6 +99,29 @@ func TestAnswersToCalls(t *testing.T) {
 	}
 }
 
+// The frames that authors read are frames.
+func TestTheFramesOfTheAuthorsPageAreTaken(t *testing.T) {
+	page, err := os.ReadFile("../../docs/capsules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, m := range regexp.MustCompile(`(?m)^(host|capsule) +(\{.*\})`).FindAllStringSubmatch(string(page), -1) {
+		seen++
+		if m[1] == "host" {
+			_, err = capsulewire.DecodeHostFrame([]byte(m[2]))
+		} else {
+			_, err = capsulewire.DecodeCapsuleFrame([]byte(m[2]))
+		}
+		if err != nil {
+			t.Errorf("%s: %v", m[2], err)
+		}
+	}
+	if seen != 9 {
+		t.Errorf("%d frames", seen)
+	}
+}
+
 func TestReadAnswers(t *testing.T) {
 	chunk := `{"text":{"uri":"n:a","text":"x"}}`
 	blob := func(n int) string { return `{"blob":{"uri":"n:a","blob":"` + strings.Repeat("AAAA", n/3) + `"}}` }

@@ -285,8 +285,10 @@ func TestANewCapsuleWorksAsItIsWritten(t *testing.T) {
 	h := hosttest.Start(t)
 	reader := h.AddApp("reader")
 	dir := scaffold(t, h, "clock")
-	if out := h.Do("capsule", "check", filepath.Join(dir, "clock")); !strings.Contains(out, "The capsule clock 0.1.0 is one to install. It serves resources.") {
-		t.Error(out)
+	check := exec.Command(h.Program, "capsule", "check", "clock")
+	check.Dir = dir
+	if out, err := check.CombinedOutput(); err != nil || string(out) != "The capsule clock 0.1.0 is one to install. It serves resources.\nnext: steward capsule install ./clock\n" {
+		t.Errorf("%v: %s", err, out)
 	}
 	h.Do("capsule", "install", filepath.Join(dir, "clock"))
 	h.Do("grants", "add", "reader", "clock", "read")

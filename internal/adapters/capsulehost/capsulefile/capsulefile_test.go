@@ -1,6 +1,7 @@
 package capsulefile_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -101,6 +102,20 @@ func TestARefusalSaysWhatWouldBeRight(t *testing.T) {
 	}
 	if _, err := capsulefile.Parse([]byte(good + "#" + strings.Repeat("x", 64<<10))); !fault.Is(err, fault.TooLarge) {
 		t.Errorf("a file of 64 KiB and more: %v", err)
+	}
+}
+
+// The manifest that authors read is one that is taken.
+func TestTheManifestOfTheAuthorsPageIsTaken(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/capsules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```toml\n")
+	manifest, _, _ := strings.Cut(rest, "```")
+	f, err := capsulefile.Parse([]byte(manifest))
+	if err != nil || f.Name != "shopping" || !f.Claim.Serves(topic.ToolsRequest) || len(f.Families) != 1 {
+		t.Errorf("%+v, %v", f, err)
 	}
 }
 

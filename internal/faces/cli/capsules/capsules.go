@@ -165,6 +165,9 @@ that it names, as an installation does. Nothing is run and nothing is changed.`,
 			return err
 		}
 		d.Say("The capsule %s %s is one to install. It serves %s.", paper.Line(found.Name), paper.Line(found.Version), strings.Join(found.Serves, " and "))
+		if !strings.ContainsAny(folder, "/.") { // a bare word is one that comes with the host
+			folder = "./" + folder
+		}
 		d.Next("steward capsule install " + paper.Word(folder))
 		return nil
 	}
