@@ -102,9 +102,12 @@ func Parse(raw []byte) (File, error) {
 	if err := d.check(); err != nil {
 		return File{}, err
 	}
-	var err error
-	f.Claim, err = d.claim()
-	return f, err
+	claim, err := d.claim()
+	if err != nil {
+		return File{}, err
+	}
+	f.Claim = claim
+	return f, nil
 }
 
 // explain gives a parser's error with its line, as the parser draws it.

@@ -122,6 +122,7 @@ func TestTheManifestOfTheAuthorsPageIsTaken(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(`name = "a"`))
+	f.Add([]byte("name = \"a\"\nversion = \"1\"\nruntime = \"process\"\ncommand = [\"./a\"]\n")) // it answers nothing
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		got, err := capsulefile.Parse(raw)
 		if err != nil {
