@@ -17,6 +17,6 @@ var sessionProofs = []proven{
 	{"A67", "a full queue disconnects and dispatches nothing again", at(sessionsT, "TestAFullQueueDisconnectsAndNeverRedispatches"), ""},
 	{"A69, R14", "floods, halves and giants cost the others nothing", at(sessionsT, "TestConnectionsAndRequestsHaveLimits", sessionsT, "TestRecordsHaveALimit", lendingT, "TestAStaleCrowdCostsTheOthersNothing", sessionsT, "TestDeadlinesAreExact"), "R14 of the host's HTTP doors"},
 	{"schemas", "every record of the daemon has the form that is published", at(sessionsT, "TestTranscripts", sessionsT, "TestTranscriptsHaveEveryShape"), ""},
-	{"vendors", "the models' clients ask and understand as the vendors' own do", at("test/vendors", "TestQuestionsAreTheVendorsOwn", "test/vendors", "TestAnswersAreUnderstoodAlike"), "a module of its own: make vendors"},
+	{"vendors", "the models' clients ask and understand as the vendors' own do", at("test/vendors", "TestQuestionsAreTheVendorsOwn", "test/vendors", "TestAnswersAreUnderstoodAlike", "test/vendors", "TestFurtherStreamsAreUnderstoodAlike"), "a module of its own: make vendors"},
 	{"R19, sessions", "registry, executor, callback, control and operations equal their models, and nothing that the door tells contradicts I1 to I30", at(registryT, "TestTheRegistryIsItsModel", executorT, "TestExecutorsAreTheirModel", callbackT, "TestCallsAreTheirModel", controlT, "TestControlIsItsModel", operationT, "TestOperationsAreTheirModel", sessionsT, "TestRandomSequencesKeepThePromises"), ""},
 }

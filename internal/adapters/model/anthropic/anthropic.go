@@ -79,10 +79,11 @@ type event struct {
 	Type  string `json:"type"`
 	Index int    `json:"index"`
 	Block struct {
-		Type string `json:"type"`
-		ID   string `json:"id"`
-		Name string `json:"name"`
-		Text string `json:"text"`
+		Type  string         `json:"type"`
+		ID    string         `json:"id"`
+		Name  string         `json:"name"`
+		Text  string         `json:"text"`
+		Input strictjson.Raw `json:"input"`
 	} `json:"content_block"`
 	Delta struct {
 		Type string  `json:"type"`
@@ -111,6 +112,7 @@ type answer struct {
 type heardCall struct {
 	block     int
 	id, name  string
+	whole     string // arguments that came with the block; parts take their place
 	arguments strings.Builder
 	closed    bool
 }
@@ -147,7 +149,7 @@ func (a *answer) begin(e event) error {
 		if len(a.calls) > bound.TurnRoundCalls.Int() {
 			return errUnread
 		}
-		a.calls = append(a.calls, &heardCall{block: e.Index, id: e.Block.ID, name: e.Block.Name})
+		a.calls = append(a.calls, &heardCall{block: e.Index, id: e.Block.ID, name: e.Block.Name, whole: string(e.Block.Input)})
 	case "text":
 		return a.say(e.Block.Text)
 	}
@@ -196,6 +198,9 @@ func (a *answer) whole() (conversation.Reply, error) {
 			return conversation.Reply{}, errCut
 		}
 		arguments := c.arguments.String()
+		if arguments == "" {
+			arguments = c.whole
+		}
 		if arguments == "" {
 			arguments = "{}"
 		}

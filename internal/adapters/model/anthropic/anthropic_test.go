@@ -69,6 +69,15 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
+// Some endpoints give a call's arguments with its block and no parts of them.
+func TestArgumentsMayComeWithTheirBlock(t *testing.T) {
+	stream := strings.Replace(recorded(t, "calls.sse"), `"name":"clock","input":{}`, `"name":"clock","input":{"zone":"UTC"}`, 1)
+	got, _, _, _, err := ask(t, stream)
+	if err != nil || len(got.Calls) != 2 || got.Calls[0].Arguments != `{"city": "Oslo"}` || got.Calls[1].Arguments != `{"zone":"UTC"}` {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // A text that was cut at the model's own limit is told as such.
 func TestACutTextIsToldAsCut(t *testing.T) {
 	for stop, want := range map[string]bool{"end_turn": false, "max_tokens": true, "model_context_window_exceeded": true} {
