@@ -152,7 +152,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, name, err)
 		return
 	}
-	if strings.HasPrefix(name, "import.") {
+	if strings.HasPrefix(name, "import.") || name == adminwire.ResourcesShow.Name {
 		defer d.Importer.Frugally()() // its reply may hold all that a server says of itself
 	}
 	reply, err := run(r.Context(), body)
