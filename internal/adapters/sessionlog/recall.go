@@ -52,10 +52,39 @@ func (h *shelf) take(session string) *memory {
 	return m
 }
 
+// gate lets those of this process open a session one after the other, so that none
+// of them finds the lease with another who has it for a moment.
+type gate struct {
+	seat  chan struct{} // holds one
+	users int           // who have entered or wait; under the store's lock
+}
+
+// enter waits at a session's gate. What it gives leaves it again.
+func (s *Store) enter(session string) (leave func()) {
+	s.mu.Lock()
+	g := s.gates[session]
+	if g == nil {
+		g = &gate{seat: make(chan struct{}, 1)}
+		s.gates[session] = g
+	}
+	g.users++
+	s.mu.Unlock()
+	g.seat <- struct{}{}
+	return func() {
+		<-g.seat
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if g.users--; g.users == 0 {
+			delete(s.gates, session)
+		}
+	}
+}
+
 // Mend ends what a dead daemon left open in a session, so that whoever reads it sees
 // the truth. Where a writer has the lease it is session_busy: that one has done it.
-func (s *Store) Mend(ctx context.Context, session string) error {
-	stream, _, err := s.Open(ctx, session)
+func (s *Store) Mend(_ context.Context, session string) error {
+	defer s.enter(session)()
+	stream, _, err := s.take(session)
 	if err == nil {
 		return stream.Close()
 	}

@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -205,6 +207,45 @@ func TestASessionIsMended(t *testing.T) {
 			t.Error(diff)
 		}
 	}
+}
+
+// Who opens a session waits for another of this process that has it for a moment; who
+// keeps it is no such one.
+func TestOpenersOfOneProcessTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := storeIn(t, t.TempDir())
+		if err := s.Create(t.Context(), "S", ""); err != nil {
+			t.Fatal(err)
+		}
+		leave := s.enter("S")
+		opened := make(chan error, 1)
+		go func() {
+			w, _, err := s.Open(t.Context(), "S")
+			if err == nil {
+				err = w.Close()
+			}
+			opened <- err
+		}()
+		synctest.Wait()
+		select {
+		case err := <-opened:
+			t.Fatalf("it was opened beside: %v", err)
+		default:
+		}
+		leave()
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if err := s.Mend(t.Context(), "S"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if err := <-opened; err != nil || len(s.gates) != 0 {
+			t.Errorf("opened: %v; gates: %v", err, s.gates)
+		}
+	})
 }
 
 // The start of a turn in a session that has been long in use.

@@ -58,6 +58,7 @@ type Store struct {
 	fenced   map[string]error // sessions whose file the disk failed, and how
 	sessions map[string]bool  // that there are, as far as a listing or a file has told
 	closed   shelf
+	gates    map[string]*gate // of sessions that somebody opens now
 }
 
 // place is where a page ended; the value beside it is the offset after it.
@@ -87,7 +88,7 @@ func Open(folder string, now func() time.Time, log *slog.Logger) (*Store, error)
 	}
 	s := &Store{
 		folder: folder, now: now, log: log, places: map[place]int64{}, fenced: map[string]error{},
-		sessions: map[string]bool{}, closed: shelf{memories: map[string]*memory{}},
+		sessions: map[string]bool{}, closed: shelf{memories: map[string]*memory{}}, gates: map[string]*gate{},
 	}
 	_, err := s.names()
 	return s, err

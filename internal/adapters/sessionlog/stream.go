@@ -53,6 +53,12 @@ const (
 // daemon left (failed, interrupted) and their calls (as uncertain, where they may
 // have acted), and gives what a model is shown of the turns before.
 func (s *Store) Open(_ context.Context, session string) (*Stream, []conversation.Message, error) {
+	defer s.enter(session)()
+	return s.take(session)
+}
+
+// take is Open for who has entered.
+func (s *Store) take(session string) (*Stream, []conversation.Message, error) {
 	if err := s.exists(session); err != nil {
 		return nil, nil, err
 	}
