@@ -58,14 +58,14 @@ func Restore(ctx context.Context, dir string, o RestoreOptions) (out RestoredSto
 	if err != nil {
 		return out, err
 	}
-	if there && !o.Replace {
-		return out, fault.Newf(fault.Conflict, "there is a store in %s", dir).Because(ErrThere)
-	}
 	lock, err := lockedfile.Take(filepath.Join(dir, databaseFile))
 	if err != nil {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
+	if there && !o.Replace {
+		return out, fault.Newf(fault.Conflict, "there is a store in %s", dir).Because(ErrThere)
+	}
 	stage := filepath.Join(dir, stageFolder)
 	if err := os.RemoveAll(stage); err != nil {
 		return out, notRestored(err)

@@ -206,9 +206,11 @@ func TestARestoreReplacesAStoreForGood(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.open(t)
-	_, err = store.Restore(t.Context(), n.dir, store.RestoreOptions{From: from, Replace: true})
-	if !errors.Is(err, sqldb.ErrLocked) {
-		t.Fatal(err)
+	for _, replace := range []bool{false, true} { // the host that runs is told of first
+		_, err = store.Restore(t.Context(), n.dir, store.RestoreOptions{From: from, Replace: replace})
+		if !errors.Is(err, sqldb.ErrLocked) {
+			t.Fatal(err)
+		}
 	}
 	got := n.restore(t, from)
 	must(t, n.Close())

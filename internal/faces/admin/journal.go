@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
@@ -20,7 +21,7 @@ import (
 func (d *Door) journalList(ctx context.Context, req adminwire.ListJournal) (adminwire.Journal, error) {
 	state := invocation.State(req.State)
 	if req.State != "" && !slices.Contains(invocation.States(), state) {
-		return adminwire.Journal{}, at(fault.New(fault.InvalidRequest, "a call has no such state"), "/state")
+		return adminwire.Journal{}, at(fault.New(fault.InvalidRequest, "a call has no such state; it is one of "+states()), "/state")
 	}
 	if req.Limit < 0 {
 		return adminwire.Journal{}, at(fault.New(fault.InvalidRequest, "a limit is not negative"), "/limit")
@@ -63,6 +64,11 @@ func (d *Door) journalDenied(ctx context.Context, req adminwire.ListDenied) (adm
 		}
 		return out
 	})}, err
+}
+
+// states names all states of a call.
+func states() string {
+	return strings.Join(each(invocation.States(), func(s invocation.State) string { return string(s) }), ", ")
 }
 
 func (d *Door) journalShow(ctx context.Context, req adminwire.JournalRef) (adminwire.Invocation, error) {

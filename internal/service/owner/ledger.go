@@ -54,7 +54,9 @@ func (l *Ledger) Reconcile(ctx context.Context, owner id.Owner, ref string, say 
 	if err != nil {
 		return view.Invocation{}, unknown(err, aCall, ref, listCalls)
 	}
-	call.Row, err = l.store.Reconcile(ctx, owner, call.Row.ID, say)
+	if call.Row, err = l.store.Reconcile(ctx, owner, call.Row.ID, say); err == nil {
+		call.Args = nil // they are kept for a doubt
+	}
 	return call, err
 }
 

@@ -77,7 +77,11 @@ func DecideGrant(f GrantFacts, c GrantMethods, now time.Time) (GrantChanges, *fa
 		}
 		seen[name] = true
 		if m.State == resource.Gone {
-			return GrantChanges{}, fault.Newf(fault.NeedsConsent, "method %s is not there now: %s", name, m.Reason)
+			gone := fault.Newf(fault.NeedsConsent, "method %s is not there now: %s", name, m.Reason)
+			if f.Resource.Kind == resource.Capsule {
+				gone = gone.With("fix", "steward capsule list")
+			}
+			return GrantChanges{}, gone
 		}
 		if m.State != resource.Live {
 			return GrantChanges{}, fault.Newf(fault.NeedsConsent, "method %s is %s; approve it first", name, m.State).

@@ -38,7 +38,11 @@ func (d verbs) list() *cobra.Command {
 		return desk.Show(d.Desk, all, func(all adminwire.Capsules) {
 			t := paper.NewTable("capsule", "version", "state", "starts", "from", "reason")
 			for _, c := range all.Capsules {
-				t.Row(c.Name, c.Version, c.State, fmt.Sprint(c.Restarts+1), from(c), c.Reason)
+				starts := fmt.Sprint(c.Restarts + 1)
+				if c.State == "off" {
+					starts = ""
+				}
+				t.Row(c.Name, c.Version, c.State, starts, from(c), c.Reason)
 			}
 			t.Write(d.Out, "")
 			for _, c := range all.Capsules {

@@ -57,7 +57,8 @@ func TestCapsulesAndExceptionsAreNamed(t *testing.T) {
 	const exempt = "http://10.0.0.1:80=10.0.0.1/32"
 	e := examination{home: "/d"}
 	e.host(adminwire.Status{Store: "ok", Data: "/d", Exceptions: []string{exempt}, Restored: time.Unix(0, 0)})
-	e.upstreams([]adminwire.Resource{{Label: "my server", Upstream: &adminwire.Upstream{Connection: "ready", Exception: exempt}},
+	e.upstreams([]adminwire.Resource{{Label: "off", Upstream: &adminwire.Upstream{Name: "off", State: "disabled", Connection: "idle"}, Methods: map[string]int{"needs_consent": 2}},
+		{Label: "my server", Upstream: &adminwire.Upstream{Connection: "ready", Exception: exempt}},
 		{Label: "far", Upstream: &adminwire.Upstream{Name: "far", Connection: "ready", Wants: []string{"a:read", "b"}}}})
 	e.capsules([]adminwire.Capsule{{Name: "a", State: "ready"}, {Name: "b", State: "waiting", Reason: "exit code 1"},
 		{Name: "c", State: "changed", Reason: "another digest", Folder: "/f f"}, {Name: "d", State: "starting"},
@@ -73,6 +74,8 @@ func TestCapsulesAndExceptionsAreNamed(t *testing.T) {
 	want := []Finding{
 		{"host", Note, exempt + " may be reached, which is not public: not conforming", "steward doctor --config"},
 		{"host", Note, "the store was restored from a copy at 1970-01-01 00:00:00Z", "steward status"},
+		{"upstreams", Note, "off is switched off: nothing of it is started or contacted", "steward import --refresh off"},
+		{"upstreams", Note, "2 methods of off wait for your yes and are off: they changed, or the store was restored", "steward review off"},
 		{"upstreams", Note, exempt + " may be reached, which is not public: not conforming", "steward resources show 'my server'"},
 		{"upstreams", Bad, "far refuses some calls, for which it wants a:read b", "steward resources authorize far"},
 		{"capsules", Bad, "b is waiting: exit code 1", "steward capsule logs b"},

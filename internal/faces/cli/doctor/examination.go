@@ -176,6 +176,8 @@ func (e *examination) upstreams(all []adminwire.Resource) {
 		u := r.Upstream
 		switch {
 		case u == nil:
+		case u.State == "disabled":
+			e.add(Finding{"upstreams", Note, r.Label + " is switched off: nothing of it is started or contacted", "steward import --refresh " + paper.Word(u.Name)})
 		case u.Connection == "failed":
 			e.add(Finding{"upstreams", Bad, fmt.Sprintf("%s does not run: %s", r.Label, u.Trouble), "steward import --refresh " + paper.Word(r.Label)})
 		case len(u.Wants) > 0:
@@ -187,7 +189,7 @@ func (e *examination) upstreams(all []adminwire.Resource) {
 			e.exceptions([]string{u.Exception}, "upstreams", "steward resources show "+paper.Word(r.Label))
 		}
 		if n := r.Methods["needs_consent"]; n > 0 {
-			e.add(Finding{"upstreams", Note, fmt.Sprintf("%s of %s changed and are off", paper.Count(n, "method"), r.Label), "steward review " + paper.Word(r.Label)})
+			e.add(Finding{"upstreams", Note, fmt.Sprintf("%s of %s wait for your yes and are off: they changed, or the store was restored", paper.Count(n, "method"), r.Label), "steward review " + paper.Word(r.Label)})
 		}
 	}
 	if well > 0 {

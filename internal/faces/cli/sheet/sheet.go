@@ -49,11 +49,13 @@ func States(counts map[string]int) string {
 func Resources(w io.Writer, all []adminwire.Resource) {
 	t := paper.NewTable("resource", "alias", "state", "server", "methods", "id")
 	for _, r := range all {
-		server := ""
+		server, state := "", r.State
 		if r.Upstream != nil {
-			server = r.Upstream.Server
+			if server = r.Upstream.Server; r.Upstream.State == "disabled" {
+				state = r.Upstream.State
+			}
 		}
-		t.Row(r.Label, r.Alias, r.State, server, States(r.Methods), r.ID)
+		t.Row(r.Label, r.Alias, state, server, States(r.Methods), r.ID)
 	}
 	t.Fit(w)
 }
