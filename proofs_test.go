@@ -52,7 +52,7 @@ var proofs = []proven{
 	{"FP17, FP18", "a commit of unknown fate dispatches nothing and is told as a doubt", at(portT, "TestAnOutcomeThatCannotBeWrittenIsOwed", storeT, "TestAnUnknownCommitIsNoSuccess", crashT, "TestAnySystemCallMayFail"), "reading the row back is the next start's: with one engine in the process there is no other connection to ask"},
 	{"FF1, FF2, A49", "tools of one name are two, also after a restart", at(mcpdoorT, "TestToolsOfOneNameAreTwo", resourceT, "TestMergeGivesSafeDistinctIDsThatStay"), "a clash is not named in a console: there is none yet"},
 	{"FF6, FF7", "names are safe, distinct and stable, the exact one goes out", at(projectionT, "TestNamesStay", upstreamT, "TestArgumentsGoOutAsTheyAre"), ""},
-	{"FF9, A59", "what results of imported servers point to is read by the app that it was given to, of that server, while it holds a grant", at(linkT, "TestAnAddressIsForOneReader", linkT, "TestContentKeepsItsOtherBytes", linksT, "TestAnAddressIsReadByItsAppAlone", linksT, "TestReadsAreBounded", upstreamsT, "TestWhatAResultPointsToIsReadBack"), "capsules: see their own row; the cursor of a list is a place in the caller's own list, and there is no requestState"},
+	{"FF9, A59", "what results of imported servers point to is read by the app that it was given to, of that server, while it holds a grant", at(linkT, "TestAnAddressIsForOneReader", linkT, "TestContentKeepsItsOtherBytes", linksT, "TestAnAddressIsReadByItsAppAlone", linksT, "TestReadsAreBounded", upstreamsT, "TestWhatAResultPointsToIsReadBack", serversT, "TestTheSameServerOverHTTP"), "capsules: see their own row; the cursor of a list is a place in the caller's own list, and there is no requestState"},
 	{"FF11, FF12", "schemas are shown as approved, and refused visibly where they do not fit", at(narrowingT, "TestPropose", toolsetT, "TestSchemasAreShownAsApproved", importerT, "FuzzListing"), ""},
 	{"FF13", "what is withheld of a tool is listed", at(importerT, "TestAToolThatCannotBeImportedIsShownWithTheReason"), "the _meta around a whole result is withheld on purpose: clients act on it, and it is the host's place"},
 	{"FF15 to FF17", "arguments and results keep their bytes", at(mcpdoorT, "TestArgumentsAndResultsKeepTheirBytes", upstreamT, "TestArgumentsGoOutAsTheyAre", invocationT, "TestShapeKeepsBytesAndHoldsStructuredContentToTheSchema"), ""},
@@ -162,6 +162,7 @@ const (
 	upstreamsT    = "test/upstreams"
 	linkT         = "internal/domain/pool/link"
 	sheetT        = "internal/faces/cli/sheet"
+	serversT      = "test/servers"
 	lookoutT      = "internal/service/importer/lookout"
 	linksT        = "internal/service/links"
 	portT         = "test/port"

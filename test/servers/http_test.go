@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -87,6 +89,7 @@ func TestTheSameServerOverHTTP(t *testing.T) {
 				v, _ := got.Result.Get(part)
 				content[name] += string(v.Append(nil)) + "\n"
 			}
+			content[name] = readBack(t, app, got, content[name])
 		}
 		// A resource tells the second in which it was made.
 		if m != "get-resource-reference" && content["near"] != content["far"] {
@@ -122,4 +125,31 @@ func TestTheSameServerOverHTTP(t *testing.T) {
 		t.Errorf("%d upstreams are down", status.Count.Down)
 	}
 	verify(t, h)
+}
+
+// readBack reads what a result points to, and gives its content with the server's own
+// URIs, which are at the end of the addresses that the host gives.
+func readBack(t *testing.T, app *hosttest.App, got hosttest.Reply, content string) string {
+	t.Helper()
+	blocks, _ := got.Result.Get("content")
+	for _, block := range blocks.Items {
+		at, _ := block.Get("uri")
+		if embedded, ok := block.Get("resource"); ok {
+			at, _ = embedded.Get("uri")
+		}
+		if at.Text == "" {
+			continue
+		}
+		own, err := url.PathUnescape(at.Text[strings.LastIndexByte(at.Text, '/')+1:])
+		if err != nil || !strings.HasPrefix(at.Text, "steward://link/") {
+			t.Fatalf("it points to %s", at.Text)
+		}
+		content = strings.ReplaceAll(content, at.Text, own)
+		read, err := app.Modern("resources/read", at.Text, map[string]any{"uri": at.Text})
+		parts, _ := read.Result.Get("contents")
+		if err != nil || len(parts.Items) == 0 {
+			t.Errorf("%s cannot be read: %v %s", own, err, read.Raw)
+		}
+	}
+	return content
 }
