@@ -4,6 +4,7 @@ package busdoor
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -228,6 +229,30 @@ func wait(t *testing.T, c <-chan struct{}) {
 	case <-c:
 	case <-time.After(hosttest.Patience):
 		t.Fatal("nobody told the client of a change")
+	}
+}
+
+// What is as long as it may be passes whole, to clients of both eras; what is one
+// byte longer the capsule does not list, and nothing of it comes.
+func TestAResourcePassesWholeOrFails(t *testing.T) {
+	h := hosttest.Start(t)
+	reader := h.AddApp("reader")
+	whole := strings.Repeat("\x00\xff\x10", 512<<10)[:512<<10]
+	h.Do("capsule", "install", "files", folder(t, map[string]string{"cap.bin": whole, "over.bin": whole + "x"}))
+	h.Do("grants", "add", "reader", "files", "read")
+	s, o := reader.Session(nil), handshake(t, h, reader)
+	got, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "files:///cap.bin"})
+	if err != nil || string(got.Contents[0].Blob) != whole {
+		t.Errorf("at the cap: %v", err)
+	}
+	if raw := o.ask("resources/read", `{"uri":"files:///cap.bin"}`); !strings.Contains(raw, base64.StdEncoding.EncodeToString([]byte(whole))) {
+		t.Errorf("at the cap, of the older era: %.200s", raw)
+	}
+	if _, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "files:///over.bin"}); code(err) != -32602 {
+		t.Errorf("one over: %v", err)
+	}
+	if raw := o.ask("resources/read", `{"uri":"files:///over.bin"}`); !strings.Contains(raw, `"code":-32002`) {
+		t.Errorf("one over, of the older era: %.200s", raw)
 	}
 }
 

@@ -1,6 +1,7 @@
 package busdoor
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"os"
@@ -136,11 +137,16 @@ func TestServersOfSomebodyElseCarryTheBus(t *testing.T) {
 	// A host starts without them, and its capsules with them.
 	end(srv)
 	h.Restart()
-	if got, err := listed(reader.Session(nil)); code(err) != -32603 {
+	// BF3, BF4, BF6: a client is answered at once, and told when there is something.
+	changed := make(chan struct{}, 8)
+	early := reader.Session(&mcp.ClientOptions{ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { changed <- struct{}{} }})
+	if got, err := listed(early); code(err) != -32603 {
 		t.Errorf("the first list without a bus is %q, %v", got, err)
 	}
 	srv = natsServer(t, config, at.Port())
 	back()
+	wait(t, changed)
+	wantListed(t, early, uri)
 	h.Do("capsule", "remove", "files")
 	if n := srv.NumClients(); n != 3 {
 		t.Errorf("%d clients of the server after the capsule", n)

@@ -263,6 +263,22 @@ func TestADeadCapsuleIsStartedAgainWithANewSeat(t *testing.T) {
 	next(t, b.seats)
 }
 
+// BF35: a change is one end and one start, however it is made.
+func TestAChangeStartsACapsuleOnce(t *testing.T) {
+	b := newBench(t, nil)
+	c, first := b.install(t, "notes")
+	next(t, b.joined)
+	if err := b.Start(c); err != nil {
+		t.Fatal(err)
+	}
+	next(t, first.closed)
+	next(t, b.seats)
+	next(t, b.joined)
+	if st := b.Statuses(); len(st) != 1 || st[0].Restarts != 0 || len(b.seats)+len(b.joined) != 0 || len(b.left) != 1 {
+		t.Errorf("%+v; %d seats and %d joins more, %d left", st, len(b.seats), len(b.joined), len(b.left))
+	}
+}
+
 // A74 and the list of the bus page, section 8: a capsule that misbehaves is
 // ended, says why, and is no member while it rests.
 func TestACapsuleThatMisbehavesIsEnded(t *testing.T) {

@@ -229,6 +229,32 @@ func (c *cluster) seat(t *testing.T, b *Bus, p topic.Principal, whose string, i 
 	c.members[p] = append(c.members[p], describe.Member{Source: source, Name: name, Order: int64(i), Since: time.Now().Add(-time.Hour)})
 }
 
+// BF2: in a cluster a subscription is known at the other servers a moment later than
+// at its own; a capsule that was admitted is reached all the same by the first
+// question, at whichever server it is.
+func TestAnAdmittedCapsuleIsReachedByTheFirstQuestion(t *testing.T) {
+	c := newOutsideCluster(t)
+	rounds := figure.Of(t, 20, 500, 2000)
+	for i := range rounds {
+		asked := make(chan Request, 1)
+		p := owner()
+		s, err := c.first.Admit(Runtime{Principal: p, Source: topic.SourceOf("tenant", "new", ""), Claim: serving(t)}, func(r Request) { asked <- r }, func() {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.first.AskDescribe(p, "first", time.Now().Add(limit)); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-asked:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("the first question to capsule %d was lost", i)
+		}
+		s.Close()
+	}
+	figure.Tell(t, "BF2", "%d capsules at a far server, each reached by the first question", rounds)
+}
+
 // R11: with the roads cut a list is incomplete and says so, a read of what is
 // beyond fails within its time, nothing of another principal shows, and it is all
 // there again soon after the roads are open.

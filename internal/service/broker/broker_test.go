@@ -406,6 +406,58 @@ func TestUnloadingEndsWhatWaitsForIt(t *testing.T) {
 	})
 }
 
+// BF39: a read that takes its time keeps no other waiting, nor a list.
+func TestASlowReadKeepsNobodyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow, quick := warm("slow", alice, 1, "n:slow"), warm("quick", alice, 2, "n:quick")
+		w := newWire(t, slow, quick)
+		if _, err := w.List(t.Context(), alice); err != nil {
+			t.Fatal(err)
+		}
+		slow.after = 9 * time.Second
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			if d := took(func() {
+				if _, err := w.Read(t.Context(), asker(alice), "n:slow"); err != nil {
+					t.Error(err)
+				}
+			}); d != slow.after {
+				t.Errorf("the slow one took %v", d)
+			}
+		})
+		synctest.Wait()
+		if d := took(func() {
+			if _, err := w.Read(t.Context(), asker(alice), "n:quick"); err != nil {
+				t.Error(err)
+			}
+		}); d != 0 {
+			t.Errorf("the quick one took %v", d)
+		}
+		waiting.Wait()
+	})
+}
+
+// BF34: what happens to one principal's capsules is told of that one alone.
+func TestAChangeIsOfOnePrincipal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := warm("a", alice, 1, "n:1")
+		w := newWire(t, a, warm("b", bob, 1, "n:2"))
+		if _, err := w.List(t.Context(), bob); err != nil {
+			t.Fatal(err)
+		}
+		rounds := len(w.describes)
+		w.Joined(alice)
+		w.Severed(alice)
+		w.Left(alice, a.Source)
+		if w.changed[alice] != 2 || w.changed[bob] != 0 {
+			t.Errorf("changes: %v", w.changed)
+		}
+		if _, err := w.Read(t.Context(), asker(bob), "n:2"); err != nil || len(w.describes) != rounds {
+			t.Errorf("%v; %d more rounds for the other", err, len(w.describes)-rounds)
+		}
+	})
+}
+
 // A bus that goes away ends at once what waits for it, and what was known before is
 // asked again.
 func TestASeveredBusIsToldAtOnce(t *testing.T) {

@@ -1,14 +1,17 @@
 package live_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -141,6 +144,48 @@ func TestAClientReachesTheHostOverItsStandardStreams(t *testing.T) {
 		if err := session.Close(); err != nil {
 			t.Errorf("%s: %v", version, err)
 		}
+	}
+}
+
+// BF11: a bridge whose client died ends, though somebody else still holds its input.
+func TestABridgeEndsWithItsParent(t *testing.T) {
+	_, command := joined(t)
+	in, hold, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hold.Close()
+	parent := exec.Command("sh", append([]string{"-c", `"$@" <&3 & read x`, "sh"}, command...)...)
+	parent.ExtraFiles = []*os.File{in}
+	leash, err := parent.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, said, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	parent.Stdout = said
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	said.Close()
+	if _, err := io.WriteString(hold, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.SetReadDeadline(time.Now().Add(hosttest.Patience)); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, `"id":1`) {
+		t.Fatalf("%s, %v", line, err)
+	}
+	leash.Close()
+	_ = parent.Wait() // read has nothing to read
+	if rest, err := io.ReadAll(lines); err != nil {
+		t.Errorf("it goes on without its parent: %v, said %s", err, rest)
 	}
 }
 

@@ -8,7 +8,7 @@
 // went out, that nothing was sent. What only reads is asked again. When the host
 // comes back under it, an old session is opened anew with the client's own first
 // messages. Nothing but messages is written to out. It ends with its input, after
-// bound.BridgeDrain at most. It keeps no order between requests, as MCP has none.
+// bound.BridgeDrain at most, and with its parent. It keeps no order between requests, as MCP has none.
 //
 // Lines are bounded by bound.BridgeLineBytes, requests under way by
 // bound.BridgeRequests; one more waits, and with it the reading. State is under
@@ -34,7 +34,14 @@ type Options struct {
 	// Dial reaches the host's socket. Its error means that no host is there.
 	Dial  func(ctx context.Context) (net.Conn, error)
 	Token secret.Secret // the app's token for /mcp
+	// Parent is the process that started this one, as it is now.
+	Parent func() int
 }
+
+// parentEvery is how often the parent is looked at. Whoever dies without closing our
+// input leaves it open where somebody else has it too; what tells is that the parent
+// is another one, not which (a container's may be the first process).
+const parentEvery = time.Second
 
 // unreachedError is the error of a request of which no byte went out.
 type unreachedError struct{ cause error }
@@ -74,6 +81,18 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 				}
 				return conn, nil
 			}}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	parent := o.Parent()
+	b.streams.Go(func() {
+		again := time.NewTicker(parentEvery)
+		defer again.Stop()
+		for ctx.Err() == nil && o.Parent() == parent {
+			select {
+			case <-again.C:
+			case <-ctx.Done():
+			}
+		}
+		stop(nil)
+	})
 	lines := make(chan line)
 	go read(ctx, in, lines) // a read that is left behind ends with the process
 	for more := true; more; {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,11 +106,12 @@ func (h *host) count(entry string) (n int) {
 
 // client is whoever started the bridge.
 type client struct {
-	t    *testing.T
-	in   *io.PipeWriter
-	out  *bufio.Reader
-	err  error
-	done chan struct{}
+	parent atomic.Int64
+	t      *testing.T
+	in     *io.PipeWriter
+	out    *bufio.Reader
+	err    error
+	done   chan struct{}
 }
 
 func connect(t *testing.T, h *host) *client {
@@ -118,7 +120,7 @@ func connect(t *testing.T, h *host) *client {
 	c := &client{t: t, in: inW, out: bufio.NewReader(outR), done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
-		c.err = Run(t.Context(), inR, outW, Options{Dial: h.dial, Token: secret.Of("t0ken")})
+		c.err = Run(t.Context(), inR, outW, Options{Dial: h.dial, Token: secret.Of("t0ken"), Parent: func() int { return int(c.parent.Load()) }})
 		outW.Close()
 	}()
 	t.Cleanup(func() { inW.Close(); outR.Close(); <-c.done })
@@ -306,13 +308,14 @@ func TestASessionOutlivesTheHost(t *testing.T) {
 		heard = append(heard, c.hear())
 		s.forget()
 		c.say(old)
-		for range 2 {
+		for range 3 {
 			heard = append(heard, c.hear())
 		}
 		want := []string{
 			`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18"}}`,
 			`{"jsonrpc":"2.0","method":"notifications/of/s0"}`,
 			`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`,
+			`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`,
 			answer,
 		}
 		if diff := cmp.Diff(want, heard); diff != "" || s.calls != 1 {
@@ -377,12 +380,31 @@ func TestItEndsWithItsInput(t *testing.T) {
 	})
 }
 
+// BF11, BF36: hours of silence are no end, and the end of the parent is one, though
+// the input is still open.
+func TestItEndsWithItsParentAndNotForSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t, newHost(t, says(answer)))
+		<-time.After(9 * time.Hour)
+		c.say(call)
+		if got := c.hear(); got != answer {
+			t.Errorf("after hours of silence: %s", got)
+		}
+		began := time.Now()
+		c.parent.Store(1)
+		<-c.done
+		if took := time.Since(began); took > parentEvery || c.err != nil {
+			t.Errorf("it ended after %s: %v", took, c.err)
+		}
+	})
+}
+
 func TestAClientThatDoesNotListenEndsIt(t *testing.T) {
 	h := newHost(t, says(answer))
 	in, hold := io.Pipe()
 	defer hold.Close()
 	go io.WriteString(hold, call+"\n")
-	if err := Run(t.Context(), in, full{}, Options{Dial: h.dial, Token: secret.Of("t0ken")}); !errors.Is(err, errFull) {
+	if err := Run(t.Context(), in, full{}, Options{Dial: h.dial, Token: secret.Of("t0ken"), Parent: func() int { return 1 }}); !errors.Is(err, errFull) {
 		t.Error(err)
 	}
 }

@@ -123,7 +123,9 @@ func (b *bridge) renew(ctx context.Context, before string) {
 			resp.Body.Close()
 		}
 	}
-	b.write([]byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`))
+	for _, what := range []string{"tools", "resources"} {
+		b.write([]byte(`{"jsonrpc":"2.0","method":"notifications/` + what + `/list_changed"}`))
+	}
 }
 
 // listen passes on what the host says without being asked, over restarts of it.

@@ -82,7 +82,7 @@ func (d verbs) serve(ctx context.Context, app, tokenFile string) error {
 	default:
 		_ = conn.Close() // it was a look
 	}
-	if err := bridge.Run(ctx, d.In, d.Out, bridge.Options{Dial: dial, Token: token}); err != nil {
+	if err := bridge.Run(ctx, d.In, d.Out, bridge.Options{Dial: dial, Token: token, Parent: os.Getppid}); err != nil {
 		return trouble.New(trouble.Failed, "the client does not listen: "+err.Error(), "start it again")
 	}
 	return nil
