@@ -3,6 +3,7 @@ package port_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -231,5 +232,20 @@ func TestARefusalForItsFormTellsOfTheTx(t *testing.T) {
 				t.Errorf("while the store is fenced: %+v", got)
 			}
 		})
+	}
+}
+
+// A call whose definition is another one each time that it is looked at is refused, and
+// has its one row in the trail (invariant I63).
+func TestACallThatStaysStaleIsOneRefusal(t *testing.T) {
+	s := newScene(t, answered)
+	if got := s.call(t, id.NewTx(time.Now())); got.Fault != nil { // from now on the method is resolved first
+		t.Fatal(got.Fault)
+	}
+	s.journal.aged = true
+	s.port = dispatch.New(s.journal, func(id.Adapter) (dispatch.Executor, bool) { return s.exec, true }, s.journal.Node(), s.journal.Epoch(), slog.New(slog.DiscardHandler))
+	wants(t, "a stale call", s.call(t, id.NewTx(time.Now())), fault.NeedsConsent, effect.None)
+	if n := s.journal.Denials(); n != 1 || s.exec.calls != 1 {
+		t.Errorf("%d refusals are in the trail, %d calls were made", n, s.exec.calls)
 	}
 }

@@ -35,6 +35,7 @@ type journal struct {
 	blind   bool
 	first   func() // called by the next settling
 	doubted func() // called with a doubt about a built-in
+	aged    bool   // what is resolved is never what is stored
 }
 
 func (j *journal) fill(full bool) {
@@ -56,6 +57,14 @@ func (j *journal) trouble() error {
 		return fault.New(fault.Unavailable, "the database cannot be read now").Because(errors.New("i/o error"))
 	}
 	return nil
+}
+
+func (j *journal) Resolve(ctx context.Context, owner id.Owner, ref dispatch.Reference) (dispatch.Resolved, bool, error) {
+	got, found, err := j.Store.Resolve(ctx, owner, ref)
+	if j.aged {
+		got.Method.Definition.Description = "of before"
+	}
+	return got, found, err
 }
 
 // RunBuiltin keeps a doubt to itself for as long as a test wants.

@@ -261,3 +261,26 @@ func TestAnswersToProposalsGoWithThem(t *testing.T) {
 		t.Errorf("%+v", r.Deferred)
 	}
 }
+
+// What the owner said of a doubt stays, and an answer that says otherwise is in the trail
+// and in the story of the call.
+func TestALateAnswerThatContradictsTheOwnerIsTold(t *testing.T) {
+	for _, say := range []authority.Statement{authority.DidNot, authority.CannotTell, authority.Happened} {
+		n := newNotes(t)
+		row := n.dispatch(t, n.call(t, n.tx(), `{"text":"a"}`))
+		n.settle(t, row, invocation.Event{Kind: invocation.TimedOut})
+		said, err := n.Reconcile(t.Context(), n.owner, row.ID, say)
+		must(t, err)
+		n.clock.step(time.Second)
+		for _, ev := range []invocation.Event{{Kind: invocation.Rejected}, answered} {
+			_, err = n.Settle(t.Context(), n.app, outcome(row, ev, true))
+			wantFault(t, err, fault.Conflict)
+		}
+		shown, err := n.Invocation(t.Context(), n.owner, row.ID.String())
+		must(t, err)
+		if shown.Row.State != said.State || shown.LateAt.IsZero() != (say == authority.Happened) {
+			t.Errorf("%s: the call is %s, late at %s", say, shown.Row.State, shown.LateAt)
+		}
+		n.holds(t)
+	}
+}

@@ -85,6 +85,7 @@ func (d *Door) journalReconcile(ctx context.Context, req adminwire.Reconcile) (a
 func whole(v view.Invocation) adminwire.Invocation {
 	out := invocationOf(v)
 	out.Result, out.Args = raw(v.Row.Outcome.Result), raw(v.Args)
+	out.LateAt = v.LateAt
 	if !v.Confirmation.IsZero() {
 		out.Confirmation, out.ConfirmedAt = v.Confirmation.String(), v.ConfirmedAt
 	}

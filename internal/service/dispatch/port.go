@@ -123,7 +123,9 @@ func (p *Port) Call(ctx context.Context, caller authority.Caller, r Request) (an
 	c, answer, err := p.try(ctx, caller, r)
 	if authority.IsStale(err) {
 		p.known.renew(caller, r.Ref)
-		c, answer, err = p.try(ctx, caller, r)
+		if c, answer, err = p.try(ctx, caller, r); authority.IsStale(err) {
+			p.journal.Denied(caller, fault.From(err).Code) // the attempt is over with it
+		}
 	}
 	switch {
 	case err == nil:

@@ -89,6 +89,7 @@ type Invocation struct {
 	DispatchedAt time.Time      `json:"dispatched_at,omitzero"`
 	DeadlineAt   time.Time      `json:"deadline_at,omitzero"`
 	SettledAt    time.Time      `json:"settled_at,omitzero"`
+	LateAt       time.Time      `json:"late_at,omitzero"` // when an answer came that says it happened, though the owner had ended the doubt otherwise
 	ReconciledBy string         `json:"reconciled_by,omitzero"`
 	ReconciledAt time.Time      `json:"reconciled_at,omitzero"`
 }

@@ -29,7 +29,8 @@ const (
 	callByTx = "SELECT " + record.InvocationColumns + ", c.name, r.label, i.args FROM clients c " +
 		"JOIN invocations i ON i.owner = c.owner AND i.client = c.client AND i.tx = $2 " +
 		"LEFT JOIN resources r ON r.owner = i.owner AND r.resource = i.resource WHERE c.owner = $1 LIMIT 2"
-	yesOfCall = "SELECT q.confirmation, q.decided_at FROM confirmations q WHERE q.owner = $1 AND q.client = $2 AND q.used_by = $3 AND q.state = 'used' " +
+	lateOfCall = "SELECT e.at FROM audit e WHERE e.kind = 'alarm' AND e.owner = $1 AND e.subject = $2 ORDER BY e.entry LIMIT 1"
+	yesOfCall  = "SELECT q.confirmation, q.decided_at FROM confirmations q WHERE q.owner = $1 AND q.client = $2 AND q.used_by = $3 AND q.state = 'used' " +
 		"ORDER BY q.decided_at DESC LIMIT 1"
 	pageOrder = " ORDER BY i.number DESC LIMIT $3"
 )
@@ -119,6 +120,9 @@ func (j *Journal) Invocation(ctx context.Context, owner id.Owner, ref string) (v
 		}
 		v := &list[0]
 		_, err = tx.One(yesOfCall, []any{owner.String(), v.Row.Client.String(), v.Row.Tx.String()}, record.Text(&v.Confirmation), record.Moment(&v.ConfirmedAt))
+		if err == nil {
+			_, err = tx.One(lateOfCall, []any{owner.String(), v.Row.ID.String()}, record.Moment(&v.LateAt))
+		}
 		return err
 	})
 	switch {

@@ -21,7 +21,14 @@ func (j *Journal) Settle(ctx context.Context, c authority.Caller, s authority.Se
 		if err != nil {
 			return err
 		}
+		before := row
 		row, bad := authority.DecideSettle(row, s, tx.Now)
+		if bad != nil && authority.Contradicts(before, s) {
+			if _, err := tx.Audit(audit.Entry{Owner: before.Owner, Client: before.Client, Kind: audit.Alarm, Subject: before.ID.String(), Detail: record.LateAnswer}); err != nil {
+				return err
+			}
+			return tx.Refuse(bad)
+		}
 		if bad != nil {
 			return bad
 		}

@@ -330,6 +330,7 @@ CREATE TABLE audit (
 
 CREATE INDEX audit_denied ON audit (owner, entry) WHERE kind = 'denied';
 CREATE INDEX audit_read ON audit (owner, entry) WHERE kind = 'read';
+CREATE INDEX audit_alarm ON audit (owner, subject, entry) WHERE kind = 'alarm';
 CREATE INDEX audit_swept ON audit (subject, entry) WHERE kind = 'swept';
 CREATE INDEX audit_reconciled ON audit (owner, subject, entry) WHERE kind = 'reconciled';
 

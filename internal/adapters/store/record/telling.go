@@ -38,6 +38,10 @@ func Pinned(e audit.Entry) (digest.Digest, bool) {
 	return sum, true
 }
 
+// LateAnswer is the detail of the row of the trail about a call of which a late answer
+// says that it did happen, after the owner had ended the doubt in another way.
+const LateAnswer = "a late answer says that it happened"
+
 // What a sweep takes, as the trail names it.
 const (
 	SweptResults   = "results"

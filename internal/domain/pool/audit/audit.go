@@ -26,7 +26,7 @@ const (
 	Replayed    Kind = "replayed"    // a recorded answer was given again
 	Listed      Kind = "listed"      // a client asked what it may call
 	Read        Kind = "read"        // a resource of a capsule was read, or could not be
-	Alarm       Kind = "alarm"       // the bus dropped an answer, or two capsules served one URI
+	Alarm       Kind = "alarm"       // the bus dropped an answer, two capsules served one URI, or a late answer contradicts the owner
 	Reconciled  Kind = "reconciled"  // the owner or a late answer ended a doubt
 	Confirmed   Kind = "confirmed"   // the owner decided a confirmation
 	Approved    Kind = "approved"    // the owner approved methods

@@ -1,6 +1,7 @@
 package authority
 
 import (
+	"errors"
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/budget"
@@ -162,13 +163,14 @@ func effectsTold(f *fault.Fault, row *invocation.Row) effect.Outcome {
 	return row.Answer().Effects
 }
 
-const staleText = "the method changed while the call was on its way"
+// errStale is the cause of a refusal that IsStale knows.
+var errStale = errors.New("the definition is no longer the stored one")
 
 // IsStale reports whether a call was refused only because its arguments had been
 // held against a definition that is no longer the stored one. The attempt is not
 // over then: whoever made the command looks at the definition again.
 func IsStale(err error) bool {
-	return fault.Is(err, fault.NeedsConsent) && fault.From(err).Text == staleText
+	return errors.Is(err, errStale)
 }
 
 func admissible(f CallFacts, c Call, now time.Time) *fault.Fault {
@@ -183,7 +185,7 @@ func admissible(f CallFacts, c Call, now time.Time) *fault.Fault {
 			With("contract_digest", s.Method.Document.String())
 	}
 	if s.pin().Method != c.CheckedAgainst {
-		return fault.New(fault.NeedsConsent, staleText)
+		return fault.New(fault.NeedsConsent, "the method changed while the call was on its way").Because(errStale)
 	}
 	if c.ArgsFault != nil {
 		return c.ArgsFault

@@ -80,6 +80,14 @@ func notSent(row invocation.Row, why *fault.Fault, now time.Time) invocation.Row
 	return row
 }
 
+// Contradicts reports whether a late clean answer says of a call that the owner ended
+// the doubt about that it did happen after all, where the owner has said otherwise or
+// nothing. The row stays as the owner has left it; the trail tells of the answer.
+func Contradicts(row invocation.Row, c Settle) bool {
+	return c.Late && AttemptOf(row) == c.Attempt && c.Verdict.State == invocation.Succeeded &&
+		(row.State == invocation.ReconciledFailed || row.State == invocation.Abandoned)
+}
+
 // reconcileLate takes only a clean result for an end of the doubt. A late error
 // may be no more than the upstream's word for our own cancellation, and says
 // nothing about what was done before it.

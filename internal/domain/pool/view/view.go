@@ -200,6 +200,8 @@ type Invocation struct {
 
 	Confirmation id.Confirmation // the owner's yes that it used, or zero
 	ConfirmedAt  time.Time
+
+	LateAt time.Time // when a late answer said that it happened, against what the owner had said; zero for never
 }
 
 // JournalFilter selects journal rows, newest first. Before is the cursor that

@@ -183,6 +183,9 @@ func timeline(w io.Writer, c adminwire.Invocation) {
 	if !c.ReconciledAt.IsZero() {
 		t.Row(paper.Fine(c.ReconciledAt), "reconciled: "+c.State, "the doubt was ended by "+strings.ReplaceAll(c.ReconciledBy, "_", " "))
 	}
+	if !c.LateAt.IsZero() {
+		t.Row(paper.Fine(c.LateAt), "answered late", "IT DID HAPPEN, says the executor; the statement before stays as it was made")
+	}
 	t.Write(w, "")
 }
 
