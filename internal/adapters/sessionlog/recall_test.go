@@ -38,6 +38,8 @@ func turnOf(t testing.TB, s *Store, session, name string, said int) []conversati
 	}{
 		{transcript.UserInput, transcript.Input{Prompt: name, Manifest: []byte("null")}},
 		{transcript.AssistantChunk, transcript.Chunk{Text: strings.Repeat("x", said)}},
+		{transcript.ToolCall, transcript.Call{CallID: name, ProviderCallID: "p", Name: "n", Arguments: "{}", Source: transcript.Builtin, Contract: []byte("null"), Binding: []byte("null")}},
+		{transcript.ToolResult, transcript.Result{CallID: name, ProviderCallID: "p", Status: transcript.Succeeded, Effects: "none", Text: "r"}},
 		{transcript.TurnStatus, transcript.Status{Status: "completed"}},
 	} {
 		if err == nil {
@@ -74,7 +76,7 @@ func TestWhatIsRememberedIsWhatIsThere(t *testing.T) {
 			shown = append(shown, history)
 			_ = w.Close()
 		}
-		if diff := cmp.Diff(shown[1], shown[0]); diff != "" || len(shown[0]) != 2*min(3, len(writers)) {
+		if diff := cmp.Diff(shown[1], shown[0]); diff != "" || len(shown[0]) != 3*min(3, len(writers)) {
 			t.Errorf("%s: %d messages:\n%.500s", writers, len(shown[0]), diff)
 		}
 	}
@@ -105,7 +107,7 @@ func TestAMemoryIsDroppedOnDoubt(t *testing.T) {
 	}
 	bend(info.ModTime())
 	w, history, err := s.Open(t.Context(), "S")
-	if err != nil || len(history) != 2 || history[0].Text != "first" {
+	if err != nil || len(history) != 3 || history[0].Text != "first" {
 		t.Fatalf("it was read again: %+v, %v", history, err)
 	}
 	if err := w.Close(); err != nil {
