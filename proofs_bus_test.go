@@ -38,7 +38,7 @@ var busProofs = []proven{
 	{"BF13, BF21, BF23", "two hundred answer and none is lost", at(natsbusT, "TestTwoHundredAnswerAndNoneIsLost"), ""},
 	{"BF29", "servers that would not protect the bus are refused, with what mends it", at(natsbusT, "TestServersThatAreNotSetUpAreRefused", natsbusT, "TestServersProveWhoTheyAre", calloutT, "TestKeysAreKept"), ""},
 	{"BF27", "an answer matches source and question", at(readT, "TestOnlyTheOwnerOfAListedURICounts"), ""},
-	{"BF42, BF45", "results of 2026-07-28 say what may keep them; deadlines nest", at(busdoorT, "TestFromInstallationToRemoval", brokerT, "TestReadsEndInTimeAndSayWhy"), ""},
+	{"BF42, BF45", "results of 2026-07-28 say what may keep them; deadlines nest", at(busdoorT, "TestFromInstallationToRemoval", brokerT, "TestReadsEndInTimeAndSayWhy", capsulehostT, "TestAManifestNarrowsTheBounds"), ""},
 	{"FF9", "one resource of two capsules", at(describeT, "TestTheResultDoesNotDependOnTheOrderOfArrival", readT, "TestAConflictHasTheSameWinnerInEachOrder"), ""},
 }
 

@@ -149,12 +149,12 @@ func newBench(t *testing.T, inside map[string]capsulehost.Handler) *bench {
 }
 
 // install writes a manifest for a program of this binary and starts it.
-func (b *bench) install(t *testing.T, program string) (capsulehost.Installed, *seat) {
+func (b *bench) install(t *testing.T, program string, more ...string) (capsulehost.Installed, *seat) {
 	t.Helper()
 	folder := t.TempDir()
 	manifest := fmt.Sprintf("name = %q\nversion = \"1\"\nruntime = \"process\"\ncommand = [%q, %q]\n[publish]\n%q = {}\n%q = {}\n[subscribe]\n%q = { handler = \"describe\" }\n%q = { handler = \"read\" }\n",
 		program, os.Args[0], program, "resource.v1.response.describe.*", "resource.v1.response.read.*", topic.DescribeRequest, topic.ReadRequest)
-	if err := os.WriteFile(filepath.Join(folder, "Capsule.toml"), []byte(manifest), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "Capsule.toml"), []byte(manifest+strings.Join(more, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, err := b.Inspect(folder, nil)
@@ -261,6 +261,29 @@ func TestADeadCapsuleIsStartedAgainWithANewSeat(t *testing.T) {
 	again.lost() // the server ends the connection
 	next(t, again.closed)
 	next(t, b.seats)
+}
+
+// The bounds of a manifest hold: a read has no more time than they say, and an
+// answer that is longer is not given.
+func TestAManifestNarrowsTheBounds(t *testing.T) {
+	b := newBench(t, nil)
+	_, s := b.install(t, "notes", "[bounds]", "time_ms = 50", "payload_bytes = 60")
+	next(t, b.joined)
+	s.take(readOf(t, "r1", "notes:wait")) // whose deadline is far away
+	if err := waitFor(func() bool { return strings.Contains(b.Statuses()[0].Log, "called off") }); err != nil {
+		t.Fatal(err)
+	}
+	s.take(ask(t, topic.DescribeRequest, "d", "{}")) // is answered in more than 60 bytes
+	s.take(readOf(t, "r2", "notes:broken"))
+	for {
+		got := next(t, s.answers)
+		if strings.HasPrefix(got, "d ") {
+			t.Errorf("answered %s", got)
+		}
+		if strings.HasPrefix(got, "r2 ") {
+			break
+		}
+	}
 }
 
 // BF35: a change is one end and one start, however it is made.

@@ -23,6 +23,7 @@ type plan struct {
 	runtime  string
 	claim    topic.Claim
 	families []string
+	bounds   capsulefile.Bounds
 	spec     childprocess.Spec // of a process
 	module   []byte            // of a module, as it was looked at
 	handler  *Handler          // of one inside the host
@@ -205,10 +206,10 @@ func (h *Host) plan(c Installed) (plan, error) {
 		return plan{}, changed(c)
 	}
 	if file.Runtime == capsulefile.WASM {
-		return plan{runtime: file.Runtime, claim: file.Claim, families: file.Families, module: module}, nil
+		return plan{runtime: file.Runtime, claim: file.Claim, families: file.Families, bounds: file.Bounds, module: module}, nil
 	}
 	command, _ := ownFile(c.Folder, file.Command[0])
-	return plan{runtime: file.Runtime, claim: file.Claim, families: file.Families,
+	return plan{runtime: file.Runtime, claim: file.Claim, families: file.Families, bounds: file.Bounds,
 		spec: childprocess.Spec{Command: command, Args: file.Command[1:], Env: childprocess.BaseEnv(), Dir: c.Folder}}, nil
 }
 
@@ -224,13 +225,13 @@ func (h *Host) shippedPlan(c Installed) (plan, error) {
 		return plan{}, err
 	}
 	if handler, ok := h.opt.Inside[c.Name]; ok {
-		return plan{claim: claim, handler: &handler, families: []string{c.Name + ":"}}, nil
+		return plan{claim: claim, handler: &handler, families: []string{c.Name + ":"}, bounds: capsulefile.Widest()}, nil
 	}
 	if _, ok := h.opt.Shipped[c.Name]; !ok {
 		return plan{}, fault.New(fault.NotFound, "this host does not come with a capsule "+c.Name)
 	}
 	args := append(append([]string(nil), h.opt.Self[1:]...), c.Name)
-	return plan{claim: claim, spec: childprocess.Spec{Command: h.opt.Self[0], Args: append(args, c.Args...), Env: childprocess.BaseEnv(), Dir: homeFolder()}}, nil
+	return plan{claim: claim, bounds: capsulefile.Widest(), spec: childprocess.Spec{Command: h.opt.Self[0], Args: append(args, c.Args...), Env: childprocess.BaseEnv(), Dir: homeFolder()}}, nil
 }
 
 // homeFolder is where a capsule of the host runs: not in whatever folder the host

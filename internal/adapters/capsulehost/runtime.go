@@ -123,7 +123,7 @@ func (r *runtime) live(ctx context.Context) error {
 	}
 	lost := make(chan struct{}, 1)
 	r.mu.Lock()
-	r.inbox, r.open = make(chan Request, bound.CapsuleCalls.Int()), map[string]Request{}
+	r.inbox, r.open = make(chan Request, r.plan.bounds.Calls), map[string]Request{}
 	r.working, r.off = map[string]context.CancelFunc{}, map[string]bool{}
 	r.state, r.reason, r.since, r.life = Starting, "", time.Now(), r.host.lives.Add(1)
 	r.mu.Unlock()
@@ -132,6 +132,7 @@ func (r *runtime) live(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	seat.Answer = capsulefile.Answer(r.plan.bounds, seat.Answer)
 	r.sit(true)
 	defer func() {
 		r.sit(false) // before the seat goes, so that nobody is asked who cannot answer
@@ -178,6 +179,9 @@ func (r *runtime) becomeReady() {
 func (r *runtime) take(q Request) {
 	r.mu.Lock()
 	inbox := r.inbox
+	if name := q.Topic.String(); name == topic.DescribeRequest || name == topic.ReadRequest {
+		q.Deadline = r.plan.bounds.Until(q.Deadline, time.Now())
+	}
 	handled := r.plan.handler != nil || r.plan.runtime == capsulefile.MCP || r.plan.runtime == capsulefile.WASM
 	if handled && isCancel(q) { // a program hears of it in its turn
 		r.callOff(q.Round)
@@ -234,7 +238,7 @@ func (r *runtime) begin(q Request) (string, bool) {
 			delete(r.open, id)
 		}
 	}
-	if !now.Before(q.Deadline) || len(r.open) >= bound.CapsuleCalls.Int() {
+	if !now.Before(q.Deadline) || len(r.open) >= r.plan.bounds.Calls {
 		return "", false
 	}
 	id := rand.Text()

@@ -48,6 +48,7 @@ type File struct {
 	Module    string   // "./x.wasm"
 	Claim     topic.Claim
 	Families  []string
+	Bounds    Bounds
 }
 
 // document is the file as it is written.
@@ -63,6 +64,7 @@ type document struct {
 	Resources struct {
 		Families []string `toml:"families"`
 	} `toml:"resources"`
+	Bounds claimedBounds `toml:"bounds"`
 }
 
 type empty struct{}
@@ -107,6 +109,9 @@ func Parse(raw []byte) (File, error) {
 		return File{}, err
 	}
 	f.Claim = claim
+	if f.Bounds, err = d.Bounds.check(); err != nil {
+		return File{}, err
+	}
 	return f, nil
 }
 

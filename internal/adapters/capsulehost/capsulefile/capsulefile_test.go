@@ -26,6 +26,9 @@ command = ["./notes", "--quiet"]
 
 [resources]
 families = ["notes:"]
+
+[bounds]
+calls = 4
 `
 
 func TestAWholeManifestIsRead(t *testing.T) {
@@ -33,7 +36,7 @@ func TestAWholeManifestIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Name != "notes" || f.Version != "1.0.0" || f.Publisher != "acme" || len(f.Command) != 2 || len(f.Families) != 1 ||
+	if f.Name != "notes" || f.Version != "1.0.0" || f.Publisher != "acme" || len(f.Command) != 2 || len(f.Families) != 1 || f.Bounds != (capsulefile.Bounds{Time: capsulefile.Widest().Time, Calls: 4, Payload: 1 << 20}) ||
 		!f.Claim.Serves(topic.DescribeRequest) || !f.Claim.Serves(topic.ReadRequest) {
 		t.Errorf("%+v", f)
 	}
@@ -60,6 +63,11 @@ func TestARefusalSaysWhatWouldBeRight(t *testing.T) {
 		{"another's answer", `"resource.v1.response.read.*" = {}`, "\"resource.v1.response.read.*\" = {}\n\"resource.v1.response.describe.x\" = {}", "nobody hears"},
 		{"nothing listed", `"resource.v1.request.describe" = { handler = "describe" }`, ``, `add "resource.v1.request.describe"`},
 		{"every URI", `"notes:"`, `""`, "scheme"},
+		{"no calls", `calls = 4`, `calls = 0`, "[bounds]: calls is a number from 1 to 64"},
+		{"more calls than the host's", `calls = 4`, `calls = 65`, "1 to 64"},
+		{"more time than the host's", `calls = 4`, `time_ms = 9501`, "1 to 9500"},
+		{"more bytes than the host's", `calls = 4`, `payload_bytes = 1048577`, "1 to 1048576"},
+		{"a bound that is none", `calls = 4`, `memory = 4`, "memory"},
 		{"climbing family", `"notes:"`, `"notes:/../"`, ".."},
 	} {
 		raw := strings.Replace(good, c.old, c.new, 1)
