@@ -68,6 +68,7 @@ func FuzzRead(f *testing.F) {
 // FuzzPage: what is listed are the tools of the page, as they stand in it.
 func FuzzPage(f *testing.F) {
 	addLines(f)
+	f.Add([]byte(`{"tools":[{},1,{"name":""}]}`))
 	f.Add([]byte(`{"tools":[{"name":"a"},{"name":"\u0062","x":[{}]}],"nextCursor":"n"}`))
 	f.Fuzz(func(t *testing.T, result []byte) {
 		tools, cursor, err := Page(result)
@@ -85,8 +86,9 @@ func FuzzPage(f *testing.F) {
 			t.Fatalf("%d tools of %d, %v", len(tools), len(page.Tools), err)
 		}
 		for i, tool := range tools {
-			if !bytes.Equal(tool.Raw, page.Tools[i]) || tool.Name == "" {
-				t.Fatalf("tool %d is %q %s, want %s", i, tool.Name, tool.Raw, page.Tools[i])
+			taken := tool.Name != "" && bytes.Equal(tool.Raw, page.Tools[i])
+			if refused := tool.Trouble != nil && tool.Raw == nil; taken == refused {
+				t.Fatalf("tool %d is %q %s, %v, of %s", i, tool.Name, tool.Raw, tool.Trouble, page.Tools[i])
 			}
 		}
 		if more := page.NextCursor != nil && *page.NextCursor != ""; more != (cursor != nil) {
