@@ -74,7 +74,7 @@ func launchSessions(p daemon.Place) (<-chan error, error) {
 // enough, or it cannot go on.
 func serveSessions(ctx context.Context, p daemon.Place, ready func()) error {
 	signal.Ignore(syscall.SIGHUP) // a terminal that goes away takes no session along
-	log := slog.New(slog.NewTextHandler(daemonlog.NewWriter(os.Stderr), nil))
+	log := slog.New(slog.NewTextHandler(daemonlog.NewWriter(os.Stderr, filepath.Join(p.StateRoot, sessionLog)), nil))
 	e, err := unixsocket.Locate(p.Workspace, p.StateRoot, os.Getenv("XDG_RUNTIME_DIR"))
 	if err != nil {
 		return err

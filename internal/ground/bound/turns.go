@@ -26,7 +26,7 @@ var (
 	LogBytes          = Row{"session_log_bytes", 64 << 20, Bytes, fault.LimitExceeded, "ours: one session", "adapters/sessionlog"}
 	LogSessions       = Row{"log_sessions", 65536, Count, fault.LimitExceeded, "ours: sessions in one state root", "adapters/sessionlog"}
 	LogRecalled       = Row{"log_recalled", 16, Count, fault.TooLarge, "ours: closed sessions whose recent turns stay in memory", "adapters/sessionlog"}
-	DaemonLogBytes    = Row{"daemon_log_bytes", 8 << 20, Bytes, fault.TooLarge, "ours: the log of a daemon, with the one before it", "means/daemonlog"}
+	DaemonLogBytes    = Row{"daemon_log_bytes", 8 << 20, Bytes, fault.TooLarge, "ours: the log of a daemon and the one before it, half each", "means/daemonlog"}
 	CaptureBytes      = Row{"capture_bytes", 64 << 10, Bytes, fault.TooLarge, "ours: more than any source and any file that a tool shows", "adapters/workspacecapture"}
 	FolderEntries     = Row{"folder_entries", 4096, Count, fault.TooLarge, "ours: names that one listing looks at", "adapters/workspacecapture"}
 	SearchFiles       = Row{"search_files", 10_000, Count, fault.TooLarge, "ours: files that one search looks at", "adapters/workspacecapture"}

@@ -1,7 +1,7 @@
 // Package daemonlog keeps the log of a process that nobody watches in a file of one
-// user, within a bound: what earlier processes wrote becomes the one older file once it
-// is a quarter of what there may be, and a process that has written as much ends with
-// a line that says so.
+// user, within a bound: once the file has half of it, it becomes the one older file,
+// and a new one begins. What somebody watches or keeps otherwise, such as a terminal or
+// a service manager's pipe, is left alone.
 //
 // It does not promise that the last lines before a crash are on the disk. Faults: none;
 // an error is one of the file. A Writer is safe for concurrent use.
@@ -9,28 +9,23 @@ package daemonlog
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"sync"
 	"syscall"
 
 	"github.com/stewardhost/steward/internal/ground/bound"
 )
 
-// share is which part of the bound a process may write, and a file have when another
-// adds to it: two of them are in each of two files.
-const share = 4
-
 // Older is the end of the older file's name.
 const Older = ".old"
 
-// Open opens the file to add to it, with mode 0600. One that is large gives its place
-// to a new one, and takes that of the older one.
+// Open opens the file to add to it, with mode 0600. One that is full gives its place to
+// a new one.
 func Open(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
-	if err == nil && bound.DaemonLogBytes.Check(int(share*info.Size())) != nil {
+	if err == nil && full(info.Size()) {
 		err = os.Rename(path, path+Older)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -39,28 +34,53 @@ func Open(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600)
 }
 
-// Writer passes on at most its share of bound.DaemonLogBytes.
+func full(size int64) bool { return 2*size > bound.DaemonLogBytes.Max }
+
+// Writer writes a process's log.
 type Writer struct {
 	mu   sync.Mutex
-	out  io.Writer
-	left int64
+	path string // empty: what it writes to is not its to bound
+	out  *os.File
+	size int64
 }
 
-// NewWriter returns a writer that has passed on nothing.
-func NewWriter(out io.Writer) *Writer {
-	return &Writer{out: out, left: bound.DaemonLogBytes.Max / share}
+// NewWriter returns a writer to what the process was given as its output. Where that is
+// the file of the path, it is kept within its bound.
+func NewWriter(out *os.File, path string) *Writer {
+	w := &Writer{out: out}
+	given, err := out.Stat()
+	named, bad := os.Lstat(path)
+	if err == nil && bad == nil && os.SameFile(given, named) {
+		w.path, w.size = path, given.Size()
+	}
+	return w
 }
 
-// Write passes a line on. Once there is no room it says so and drops what comes.
+// Write writes a line, into a new file if it does not fit the one that there is. Where
+// a new one cannot be made, the one that there is grows.
 func (w *Writer) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.left < 0 {
-		return len(line), nil
+	if w.path != "" && full(w.size+int64(len(line))) {
+		w.turn()
 	}
-	if w.left -= int64(len(line)); w.left < 0 {
-		_, err := fmt.Fprintln(w.out, "the log is full: what follows is not kept until the process is started anew")
-		return len(line), err
+	n, err := w.out.Write(line)
+	w.size += int64(n)
+	return n, err
+}
+
+// turn begins a new file, into which a crash of the process writes, too.
+func (w *Writer) turn() {
+	if err := os.Rename(w.path, w.path+Older); err != nil {
+		return
 	}
-	return w.out.Write(line)
+	next, err := Open(w.path)
+	if err != nil {
+		return
+	}
+	_ = debug.SetCrashOutput(next, debug.CrashOptions{}) // without it the crash is told where the process began
+	if w.out != os.Stderr {
+		_ = w.out.Close() // every line of it is written
+	}
+	w.out, w.size = next, 0
 }
