@@ -43,8 +43,7 @@ type Denial struct {
 	Code    string    `json:"code"`
 	Reason  string    `json:"reason"` // what the code means
 
-	// The method that was named, as the app said it; the resource is empty where there is
-	// none of that id.
+	// What was named, as far as there is such a resource and method.
 	Resource   string `json:"resource,omitzero"`
 	ResourceID string `json:"resource_id,omitzero"`
 	Method     string `json:"method,omitzero"`

@@ -83,7 +83,7 @@ func (j *Journal) RunBuiltin(ctx context.Context, c authority.Call, condition []
 		return unknown(d.Row), nil
 	}
 	if err != nil {
-		j.deny(c.Caller, c.Tx, c.Target, err, d.refusal)
+		j.deny(c.Caller, c.Tx, d.named, err, d.refusal)
 		if d.Known != "" && !authority.IsTrouble(err) {
 			return invocation.Refusal(c.Tx, fault.From(err), d.Known), nil
 		}

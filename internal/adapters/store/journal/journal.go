@@ -13,6 +13,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
@@ -149,6 +150,7 @@ type decided struct {
 	authority.CallChanges
 	place
 	refusal *fault.Fault
+	named   invocation.Target // what the owner may be told was asked for
 }
 
 // decide loads, decides and writes everything but the row itself.
@@ -159,6 +161,7 @@ func (j *Journal) decide(tx *ledger.Tx, c authority.Call) (d decided, err error)
 	}
 	ch, bad := authority.DecideCall(f, c, tx.Now)
 	d.CallChanges, d.place = ch, at
+	d.named = named(f.Standing, c.Target)
 	if bad != nil && ch.Ask == nil {
 		return d, bad
 	}
@@ -166,7 +169,7 @@ func (j *Journal) decide(tx *ledger.Tx, c authority.Call) (d decided, err error)
 		if err := j.memory.AddConfirmation(tx.Tx, *ch.Ask); err != nil {
 			return d, err
 		}
-		if _, err := tx.Audit(denial(c.Caller, about(ch.Ask.ID.String(), c.Target), bad)); err != nil {
+		if _, err := tx.Audit(denial(c.Caller, about(ch.Ask.ID.String(), d.named), bad)); err != nil {
 			return d, err
 		}
 		d.refusal = bad
@@ -181,13 +184,24 @@ func (j *Journal) decide(tx *ledger.Tx, c authority.Call) (d decided, err error)
 	return d, err
 }
 
-// about is what a refused attempt was about: a tx or a question, and the method that was
-// named, which has the form of one whether there is such a method or not.
+// named is as much of a target as the pool has. A name that it has not may be anything
+// that a caller wrote, and stands nowhere.
+func named(s authority.Standing, t invocation.Target) (out invocation.Target) {
+	if s.Resource != nil {
+		out.Resource = t.Resource
+	}
+	if s.Method != nil {
+		out.Method = t.Method
+	}
+	return out
+}
+
+// about is what a refused attempt was about: a tx or a question, and what was named.
 func about(subject string, t invocation.Target) string {
-	if t.Resource.IsZero() || contract.CheckMethodID(t.Method) != nil {
+	if t.Resource.IsZero() {
 		return subject
 	}
-	return subject + " " + t.Resource.String() + " " + t.Method
+	return strings.TrimSuffix(subject+" "+t.Resource.String()+" "+t.Method, " ")
 }
 
 // denial is the row of the trail about a refused attempt.

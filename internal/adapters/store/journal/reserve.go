@@ -38,7 +38,7 @@ func (j *Journal) Reserve(ctx context.Context, c authority.Call) (authority.Call
 		if !errors.Is(err, sqldb.ErrUnknown) {
 			j.ended(authority.AttemptOf(d.Row))
 		}
-		j.deny(c.Caller, c.Tx, c.Target, err, d.refusal)
+		j.deny(c.Caller, c.Tx, d.named, err, d.refusal)
 		return authority.CallChanges{Known: d.Known}, err
 	}
 	j.memory.Keep(d.read)

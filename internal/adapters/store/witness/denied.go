@@ -50,10 +50,13 @@ func (w *Witness) Refusals(ctx context.Context, owner id.Owner, limit int) (list
 // split takes apart what an attempt was about.
 func split(tx *ledger.Tx, owner id.Owner, d *view.Denial) error {
 	parts := strings.Fields(d.Subject)
-	if len(parts) != 3 {
+	if len(parts) < 2 {
 		return nil
 	}
-	d.Subject, d.ResourceID, d.Method = parts[0], parts[1], parts[2]
+	d.Subject, d.ResourceID = parts[0], parts[1]
+	if len(parts) > 2 {
+		d.Method = parts[2]
+	}
 	var methods int64
 	_, err := tx.One(labelled, []any{owner.String(), d.ResourceID, d.Method}, record.Word(&d.Resource), record.Number(&methods))
 	d.Offered = methods > 0

@@ -136,7 +136,7 @@ type Denial struct {
 	App     string
 	Subject string // the tx or the question that it was about, if any
 	Code    string
-	// The method that was named, if any, and whose, as the app said it: there may be none.
+	// The resource and the method that were named, as far as the owner has such.
 	Method     string
 	ResourceID string
 	Resource   string // label; empty where there is no such resource
