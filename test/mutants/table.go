@@ -69,7 +69,7 @@ var guards = []guard{
 	{"the minute before a start", "internal/adapters/store/tally/tally.go", "if before && n.Metered() {", "if before && false {", of("TestTheMinuteSlides")},
 	{"a result that is young", "internal/adapters/store/retention/sweep.go", "at.row.State.Unresolved() || at.told > due", "at.row.State.Unresolved()", of("TestResultsGoAfterAWeekRowsAfterNinetyDaysAndDoubtsNever")},
 	{"a sweep that the trail does not tell of", "internal/adapters/store/witness/witness.go", " && t.entry <= w.swept.results", "", of("TestAThiefIsNoSweep")},
-	{"a result in another row", "internal/adapters/store/record/invocation.go", `Row: r.Owner.String() + " " + r.ID.String(), `, "", of("TestResultsAreSealedToTheirRows")},
+	{"a result in another row", "internal/adapters/store/record/invocation.go", `Row: r.Owner.String() + " " + r.ID.String(), Column: "result"`, `Column: "result"`, of("TestResultsAreSealedToTheirRows")},
 
 	// A copy of an older time revives nothing.
 	{"a tx that is older than a restore", callFile, "if at.IsZero() || c.Minted ||", "if true || at.IsZero() || c.Minted ||", of("TestARestoredStoreRevivesNothing")},
@@ -96,6 +96,14 @@ var guards = []guard{
 	{"one process for one store", "internal/means/sqldb/lockedfile/lockedfile.go", "err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)", "err := error(nil)", sqldbTests},
 	{"a commit reaches the disk", "internal/means/sqldb/sqlite.go", `{"synchronous", "FULL", "2"}`, `{"synchronous", "OFF", "0"}`,
 		[]string{"-tags", "machine", "./test/crash", "-run", "TestPowerLoss"}},
+
+	// What an upstream's results point to.
+	{"a link of another app", "internal/domain/pool/link/link.go", "digest.Join(r.Owner.String(), r.Client.String(), which", "digest.Join(r.Owner.String(), which", []string{"./internal/domain/pool/link"}},
+	{"a link of another server", "internal/domain/pool/link/link.go", "r.Client.String(), which.String(), uri)", "r.Client.String(), uri)", []string{"./internal/domain/pool/link"}},
+	{"a grant before a link is read", "internal/service/links/links.go", "case !ok || !may:", "case !ok || !may && false:", []string{"./internal/service/links"}},
+	{"links in the catalog of rights", "internal/adapters/store/catalog/catalog.go", "if authority.Authorize(l.Standing, c, tx.Now) != nil {", "if authority.Authorize(l.Standing, c, tx.Now) != nil && false {", of("TestTheStoreIsTheModel")},
+	{"what is known of a tx that is used for something else", callFile, "CallChanges{Known: effectsOf(f, c, now)}, fault.New(fault.TxMismatch", "CallChanges{}, fault.New(fault.TxMismatch", []string{"./test/port", "-run", "TestARefusalForItsFormTellsOfTheTx"}},
+	{"an entry that is in use is not replaced", "internal/adapters/store/holdings/entries.go", "if err == nil && a.State != view.Disabled {", "if false {", of("TestTheCatalogIsWhatMayBeCalledNow")},
 
 	// The doors.
 	{"a name that is not this host's", "internal/faces/httpguard/httpguard.go", "if !g.knowsHost(r.Host) {", "if false {", []string{"./internal/faces/httpguard"}},

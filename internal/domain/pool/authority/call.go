@@ -148,8 +148,8 @@ func withSettled(f *fault.Fault, row *invocation.Row) *fault.Fault {
 // effectsOf is what a caller may know of the effects of its own tx, which the answer to
 // another request under it must not take back.
 func effectsOf(f CallFacts, c Call, now time.Time) effect.Outcome {
-	if bad := Authorize(f.Standing, c.Caller, now); bad != nil {
-		return effectsTold(bad, f.Row)
+	if lost := Authorize(f.Standing, c.Caller, now); lost != nil {
+		return effectsTold(lost, f.Row)
 	}
 	return f.Row.Answer().Effects
 }
