@@ -104,7 +104,8 @@ type Status struct {
 	Reason   string // of a state that is not Ready
 	PID      int    // 0 for one inside the host
 	Restarts int
-	Log      string // what it last wrote to standard error
+	Serves   []string // resources, tools
+	Log      string   // what it last wrote to standard error
 }
 
 // State is where a runtime stands.

@@ -1,16 +1,13 @@
 package capsulehost
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/stewardhost/steward/internal/adapters/capsulehost/capsulefile"
-	"github.com/stewardhost/steward/internal/adapters/capsulehost/sandbox"
+	"github.com/stewardhost/steward/internal/adapters/capsulehost/folder"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/digest"
@@ -46,78 +43,33 @@ func (h *Host) Inspect(what string, args []string) (Installed, error) {
 	if len(args) > 0 {
 		return Installed{}, fault.New(fault.InvalidRequest, "arguments are for the capsules that come with the host")
 	}
-	folder, err := filepath.Abs(what)
+	path, err := filepath.Abs(what)
 	if err != nil {
 		return Installed{}, fault.New(fault.InvalidRequest, "not a folder: "+what).Because(err)
 	}
-	file, build, err := lookAt(folder)
+	found, err := folder.Look(path)
+	if err == nil {
+		err = found.Check()
+	}
 	if err != nil {
 		return Installed{}, err
 	}
-	if h.ships(file.Name) {
-		return Installed{}, fault.New(fault.Conflict, "the name "+file.Name+" belongs to a capsule that comes with the host")
+	if h.ships(found.Name) {
+		return Installed{}, fault.New(fault.Conflict, "the name "+found.Name+" belongs to a capsule that comes with the host")
 	}
-	return Installed{Name: file.Name, Version: file.Version, Publisher: file.Publisher, Folder: folder, Build: build}, nil
-}
-
-// Looked is what is found in the folder of a capsule.
-type Looked struct {
-	Name, Version string
-	Serves        []string // "resources", "tools"
-}
-
-// Look says whether a folder holds a capsule that could be installed: its manifest
-// and the program or module that it names. Nothing is run.
-func Look(folder string) (Looked, error) {
-	file, _, err := lookAt(folder)
-	if err != nil {
-		return Looked{}, err
-	}
-	out := Looked{Name: file.Name, Version: file.Version}
-	if file.Claim.Serves(topic.DescribeRequest) {
-		out.Serves = append(out.Serves, "resources")
-	}
-	if file.Claim.Serves(topic.ToolsRequest) {
-		out.Serves = append(out.Serves, "tools")
-	}
-	return out, nil
-}
-
-func lookAt(folder string) (capsulefile.File, digest.Digest, error) {
-	file, build, module, err := inspect(folder)
-	switch {
-	case err != nil:
-	case file.Runtime == capsulefile.WASM:
-		err = sandbox.Check(module)
-	default:
-		err = checkCommand(folder, file.Command[0])
-	}
-	return file, build, err
-}
-
-// checkCommand finds a program that could not be started.
-func checkCommand(folder, command string) error {
-	path, own := ownFile(folder, command)
-	if !own {
-		return nil // found where the host looks for programs, or not, when it starts
-	}
-	info, err := os.Stat(path)
-	if err == nil && (info.IsDir() || info.Mode()&0o111 == 0) {
-		return fault.New(fault.InvalidRequest, "the capsule's program "+command+" is not one to execute: chmod +x, or name another")
-	}
-	return err
+	return Installed{Name: found.Name, Version: found.Version, Publisher: found.Publisher, Folder: path, Build: found.Build}, nil
 }
 
 // checkFolders holds what a shipped capsule is given to what it takes, so that no
 // working installation is replaced by one that cannot run.
-func (h *Host) checkFolders(name string, folders []string) error {
-	if want := h.opt.Shipped[name]; len(folders) != want {
-		return fault.Newf(fault.InvalidRequest, "the capsule %s takes %d folders, and %d were given", name, want, len(folders)).
+func (h *Host) checkFolders(name string, given []string) error {
+	if want := h.opt.Shipped[name]; len(given) != want {
+		return fault.Newf(fault.InvalidRequest, "the capsule %s takes %d folders, and %d were given", name, want, len(given)).
 			With("fix", "steward capsule install --help")
 	}
-	for _, folder := range folders {
-		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-			return fault.New(fault.InvalidRequest, "not a folder: "+folder).Because(err)
+	for _, path := range given {
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			return fault.New(fault.InvalidRequest, "not a folder: "+path).Because(err)
 		}
 	}
 	return nil
@@ -133,84 +85,22 @@ func (h *Host) shippedBuild(c Installed) digest.Digest {
 	return digest.Join(Shipped, c.Name, h.opt.Version).Sum(digest.Build)
 }
 
-// inspect reads the manifest of a folder and what its command is made of, or its
-// module.
-func inspect(folder string) (file capsulefile.File, sum digest.Digest, module []byte, err error) {
-	manifest := filepath.Join(folder, capsulefile.Name)
-	info, err := os.Stat(manifest)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return file, sum, nil, fault.New(fault.NotFound, "there is no "+capsulefile.Name+" in "+folder)
-	case err == nil:
-		err = bound.CapsuleManifest.Check(int(min(info.Size(), bound.CapsuleManifest.Max+1)))
-	}
-	var raw []byte
-	if err == nil {
-		raw, err = os.ReadFile(manifest)
-	}
-	if err != nil {
-		return file, sum, nil, fault.New(fault.InvalidRequest, "the manifest cannot be read: "+err.Error()).Because(err)
-	}
-	if file, err = capsulefile.Parse(raw); err != nil {
-		return file, sum, nil, err
-	}
-	build := digest.Join().Bytes(raw)
-	if file.Runtime == capsulefile.WASM {
-		if module, err = readModule(filepath.Join(folder, file.Module)); err != nil {
-			return file, sum, nil, err
-		}
-		return file, build.Bytes(module).Sum(digest.Build), module, nil
-	}
-	if path, own := ownFile(folder, file.Command[0]); own {
-		program, err := os.ReadFile(path)
-		if err != nil {
-			return file, sum, nil, fault.New(fault.InvalidRequest, "the capsule's program cannot be read: "+err.Error()).Because(err)
-		}
-		build.Bytes(program)
-	}
-	return file, build.Sum(digest.Build), nil, nil
-}
-
-func readModule(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err == nil {
-		err = bound.ModuleBytes.Check(int(min(info.Size(), bound.ModuleBytes.Max+1)))
-	}
-	var raw []byte
-	if err == nil {
-		raw, err = os.ReadFile(path)
-	}
-	if err != nil && !fault.Is(err, fault.TooLarge) {
-		err = fault.New(fault.InvalidRequest, "the capsule's module cannot be read: "+err.Error()).Because(err)
-	}
-	return raw, err
-}
-
-// ownFile is a command that lies in the capsule's folder.
-func ownFile(folder, command string) (string, bool) {
-	if !strings.HasPrefix(command, "./") {
-		return command, false
-	}
-	return filepath.Join(folder, command), true
-}
-
 func (h *Host) plan(c Installed) (plan, error) {
 	if c.Folder == "" {
 		return h.shippedPlan(c)
 	}
-	file, build, module, err := inspect(c.Folder)
+	found, err := folder.Look(c.Folder)
 	if err != nil {
 		return plan{}, err
 	}
-	if build != c.Build {
+	if found.Build != c.Build {
 		return plan{}, changed(c)
 	}
-	if file.Runtime == capsulefile.WASM {
-		return plan{runtime: file.Runtime, claim: file.Claim, families: file.Families, bounds: file.Bounds, module: module}, nil
+	out := plan{runtime: found.Runtime, claim: found.Claim, families: found.Families, bounds: found.Bounds, module: found.Code}
+	if found.Runtime != capsulefile.WASM {
+		out.spec = childprocess.Spec{Command: found.Program(), Args: found.Command[1:], Env: childprocess.BaseEnv(), Dir: c.Folder}
 	}
-	command, _ := ownFile(c.Folder, file.Command[0])
-	return plan{runtime: file.Runtime, claim: file.Claim, families: file.Families, bounds: file.Bounds,
-		spec: childprocess.Spec{Command: command, Args: file.Command[1:], Env: childprocess.BaseEnv(), Dir: c.Folder}}, nil
+	return out, nil
 }
 
 func changed(c Installed) *fault.Fault {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stewardhost/steward/internal/adapters/capsulehost/capsulefile"
+	"github.com/stewardhost/steward/internal/adapters/capsulehost/folder"
 	"github.com/stewardhost/steward/internal/domain/bus/describe"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/ground/bound"
@@ -217,7 +218,7 @@ func (r *runtime) alive() (life int64, ready bool) {
 func (r *runtime) status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := Status{Installed: r.capsule, Source: r.source, State: r.state, Reason: r.reason, Restarts: r.restarts, Log: r.words}
+	s := Status{Installed: r.capsule, Source: r.source, State: r.state, Reason: r.reason, Restarts: r.restarts, Serves: folder.Serves(r.plan.claim), Log: r.words}
 	if r.process != nil {
 		s.PID = r.process.PID()
 		if words := r.process.StderrTail(); words != "" {

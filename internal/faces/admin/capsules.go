@@ -54,5 +54,5 @@ func (d *Door) capsule(name string) (capsulehost.Status, error) {
 
 func capsuleOf(s capsulehost.Status) adminwire.Capsule {
 	return adminwire.Capsule{Name: s.Name, Version: s.Version, Publisher: s.Publisher, Folder: s.Folder, Args: s.Args, Order: s.Order,
-		Source: s.Source.String(), Build: s.Build.String(), InstalledAt: s.At, State: string(s.State), Reason: s.Reason, PID: s.PID, Restarts: s.Restarts}
+		Source: s.Source.String(), Build: s.Build.String(), InstalledAt: s.At, State: string(s.State), Reason: s.Reason, PID: s.PID, Restarts: s.Restarts, Serves: append([]string{}, s.Serves...)}
 }

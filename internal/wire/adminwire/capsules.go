@@ -29,6 +29,7 @@ type Capsule struct {
 	Reason      string    `json:"reason,omitzero"`
 	PID         int       `json:"pid,omitzero"`
 	Restarts    int       `json:"restarts"`
+	Serves      []string  `json:"serves"` // resources, tools; empty where its files cannot be read
 }
 
 // Capsules is all that is installed, in the operator's order.

@@ -7,11 +7,12 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/stewardhost/steward/internal/adapters/capsulehost"
+	"github.com/stewardhost/steward/internal/adapters/capsulehost/folder"
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
@@ -36,13 +37,13 @@ func (d verbs) list() *cobra.Command {
 			return err
 		}
 		return desk.Show(d.Desk, all, func(all adminwire.Capsules) {
-			t := paper.NewTable("capsule", "version", "state", "starts", "from", "reason")
+			t := paper.NewTable("capsule", "version", "state", "starts", "serves", "from", "reason")
 			for _, c := range all.Capsules {
 				starts := fmt.Sprint(c.Restarts + 1)
 				if c.State == "off" {
 					starts = ""
 				}
-				t.Row(c.Name, c.Version, c.State, starts, from(c), c.Reason)
+				t.Row(c.Name, c.Version, c.State, starts, strings.Join(c.Serves, ", "), from(c), c.Reason)
 			}
 			t.Write(d.Out, "")
 			for _, c := range all.Capsules {
@@ -86,9 +87,9 @@ func (d verbs) runInstall(ctx context.Context, words []string) error {
 		req.What, err = filepath.Abs(req.What)
 	}
 	if err == nil && len(words) == 2 {
-		var folder string
-		folder, err = filepath.Abs(words[1])
-		req.Args = append(req.Args, folder)
+		var path string
+		path, err = filepath.Abs(words[1])
+		req.Args = append(req.Args, path)
 	}
 	if err != nil {
 		return err
@@ -99,6 +100,11 @@ func (d verbs) runInstall(ctx context.Context, words []string) error {
 	}
 	return desk.Show(d.Desk, c, func(c adminwire.Capsule) {
 		d.Say("The capsule %s is installed. Its source is %s.", paper.Line(c.Name), c.Source)
+		if slices.Contains(c.Serves, "tools") {
+			d.Say("Nothing can call its tools before you have looked at them.")
+			d.Next("steward review " + paper.Word(c.Name))
+			return
+		}
 		d.Next("steward grants add APP " + paper.Word(c.Name) + " read")
 	})
 }
@@ -160,19 +166,22 @@ that it names, as an installation does. Nothing is run and nothing is changed.`,
 		Example: "  steward capsule check ./notes",
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		folder := "."
+		path := "."
 		if len(args) == 1 {
-			folder = args[0]
+			path = args[0]
 		}
-		found, err := capsulehost.Look(folder)
+		found, err := folder.Look(path)
+		if err == nil {
+			err = found.Check()
+		}
 		if err != nil {
 			return err
 		}
-		d.Say("The capsule %s %s is one to install. It serves %s.", paper.Line(found.Name), paper.Line(found.Version), strings.Join(found.Serves, " and "))
-		if !strings.ContainsAny(folder, "/.") { // a bare word is one that comes with the host
-			folder = "./" + folder
+		d.Say("The capsule %s %s is one to install. It serves %s.", paper.Line(found.Name), paper.Line(found.Version), strings.Join(folder.Serves(found.Claim), " and "))
+		if !strings.ContainsAny(path, "/.") { // a bare word is one that comes with the host
+			path = "./" + path
 		}
-		d.Next("steward capsule install " + paper.Word(folder))
+		d.Next("steward capsule install " + paper.Word(path))
 		return nil
 	}
 	return cmd
