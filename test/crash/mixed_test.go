@@ -88,7 +88,7 @@ func (s *stage) look(ctx context.Context, looks *atomic.Int64) {
 		case 4:
 			_, err = client.Call(ctx, owner, adminwire.GrantsList, adminwire.ListGrants{})
 		case 5:
-			err = s.copied(ctx)
+			err = s.backedUp(ctx)
 		}
 		owner.Close()
 		if err == nil {
@@ -98,8 +98,8 @@ func (s *stage) look(ctx context.Context, looks *atomic.Int64) {
 	}
 }
 
-// copied takes a backup, which is checked whole, and removes it.
-func (s *stage) copied(ctx context.Context) error {
+// backedUp takes a backup, which is checked whole, and removes it.
+func (s *stage) backedUp(ctx context.Context) error {
 	to := filepath.Join(s.dir, "copy")
 	defer os.Remove(to)
 	out, err := exec.CommandContext(ctx, s.program, "--home", s.home, "backup", to).CombinedOutput()
