@@ -114,12 +114,16 @@ func (b *Bus) isBack(p topic.Principal) {
 	}
 }
 
-// connect opens a connection of a user.
+// connect opens a connection of a user. Who must be let in tries again where servers
+// of somebody else say no: on a busy machine they may be answered too late.
 func (b *Bus) connect(name, password string, s topic.Source, more ...nats.Option) (*nats.Conn, error) {
 	url, where := b.place.dial()
 	options := append(where, nats.UserInfo(name, password), nats.NoEcho(), nats.ReconnectBufSize(-1),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) { b.asynchronous(s, sub, err) }))
 	conn, err := nats.Connect(url, append(options, more...)...)
+	for try := 1; b.away && try < tries && errors.Is(err, nats.ErrAuthorization); try++ {
+		conn, err = nats.Connect(url, append(options, more...)...)
+	}
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "the bus takes no connection").Because(err)
 	}

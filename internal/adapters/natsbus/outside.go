@@ -44,6 +44,7 @@ const (
 	dialWait  = 2 * time.Second
 	kickWait  = 2 * time.Second
 	pingEvery = time.Second // finds a road that ends nowhere in two of them
+	tries     = 3           // of a connection that must be let in
 	longDelay = time.Second // between two tries to come back
 )
 
@@ -204,8 +205,12 @@ func (b *Bus) prove(payload int64) error {
 		conn.Close()
 		return wrong("they let strangers in")
 	}
-	_, options = b.place.dial()
-	conn, err := nats.Connect(url, append(options, nats.NoReconnect(), nats.UserInfo(name, password))...)
+	var conn *nats.Conn
+	err := nats.ErrAuthorization
+	for try := 0; try < tries && errors.Is(err, nats.ErrAuthorization); try++ { // a busy machine may answer too late
+		_, options = b.place.dial()
+		conn, err = nats.Connect(url, append(options, nats.NoReconnect(), nats.UserInfo(name, password))...)
+	}
 	if err != nil {
 		return notSetUp(err, "they refuse whom this host lets in")
 	}

@@ -27,7 +27,7 @@ func (k Keys) Config() string {
 		"<write>", bound.BusWrite.Duration().String()).Replace(configuration)
 }
 
-const configuration = `# The bus of a steward host, for nats-server 2.10 or newer. There is no secret in here.
+const configuration = `# The bus of a steward host, for nats-server 2.11 or newer. There is no secret in here.
 #
 # Every server of the cluster has these lines, such as by include "steward.conf" in
 # its own file, which also says where it listens, with which certificates, and who
