@@ -110,7 +110,7 @@ func TestWhatIsToldToDoNextHelps(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	refusals := typed(t, h, 0, "journal", "list", "--denied", "--app", "my app")
-	for _, want := range []string{"grant_required", foreign.Tx, "my notes", " m ", "What helps: ", "steward resources show 'my notes'"} {
+	for _, want := range []string{"grant_required", foreign.Tx, "my notes", "What helps: ", "steward resources show 'my notes'"} {
 		if !strings.Contains(refusals.out, want) {
 			t.Errorf("a refused call is not seen, or without %q:\n%s", want, refusals.out)
 		}
