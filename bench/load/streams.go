@@ -61,7 +61,7 @@ func (s Streams) add(addr string, like *web, body []byte) (Streams, error) {
 		return s, err
 	}
 	w.reader = bufio.NewReaderSize(w.conn, 512)
-	resp, err := http.ReadResponse(w.reader, nil)
+	resp, err := http.ReadResponse(w.reader, nil) //nolint:bodyclose // its end would be the stream's
 	if err != nil {
 		return s, err
 	}
