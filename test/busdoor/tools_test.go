@@ -248,6 +248,54 @@ func TestACallOfACapsuleEndsAsTheTableSays(t *testing.T) {
 	h.Do("journal", "verify")
 }
 
+// A call that the capsule's own bounds leave no room for is not sent, and that is
+// known: it is no doubt.
+func TestACallThatIsNotPassedOnIsNotSent(t *testing.T) {
+	h := hosttest.Start(t)
+	app := h.AddApp("helper")
+	dir := toolFolder(t, "workman", "./test/busdoor/workman")
+	manifest, err := os.ReadFile(filepath.Join(dir, "Capsule.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "Capsule.toml", string(manifest)+"[bounds]\ncalls = 1\n")
+	h.Do("capsule", "install", dir)
+	h.Approve("workman", map[string]string{"who": "read", "hang": "read"})
+	app.Grant("workman", "who", "hang")
+	review := h.Review("workman")
+	contract := ""
+	for _, m := range review.Methods {
+		if m.Method == "hang" {
+			contract = m.Contract
+		}
+	}
+	send := func(method string, deadline int64) rpcwire.Response {
+		got, err := app.Send(rpcwire.Request{Tx: id.NewTx(time.Now()).String(), Resource: review.Resource.ID, Contract: contract,
+			Method: method, Args: rpcwire.Raw(`{}`), DeadlineMS: &deadline})
+		if err != nil {
+			t.Error(err)
+		}
+		return got
+	}
+	ended := make(chan rpcwire.Response, 1)
+	go func() { ended <- send("hang", 20_000) }()
+	hosttest.WaitFor(t, "the capsule to be busy", func() error {
+		if noted(dir, "hang") != 1 {
+			return os.ErrNotExist
+		}
+		return nil
+	})
+	if got := send("who", 15_000); got.Error == nil || got.Error.Code != "unavailable" || got.Effects != rpcwire.NotDispatched || noted(dir, "who") != 0 {
+		t.Errorf("a call of a busy capsule: %+v %+v", got, got.Error)
+	}
+	if err := syscall.Kill(capsule(t, h, "workman").PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-ended; got.Status != rpcwire.Indeterminate {
+		t.Errorf("the call that was going on: %+v", got)
+	}
+}
+
 // A definition that drifted is off from the moment that the changed capsule runs,
 // before any call reaches it.
 func TestADriftedToolOfACapsuleIsOff(t *testing.T) {

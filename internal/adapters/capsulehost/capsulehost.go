@@ -54,7 +54,7 @@ type Request struct {
 // Seat is a place on the bus.
 type Seat struct {
 	Answer func(Request, []byte) error
-	Lose   func(Request) error // what was asked has ended without an answer
+	Lose   func(q Request, sent bool) error // of a call: there will be no answer; whether the capsule was told of it
 	Close  func()
 }
 

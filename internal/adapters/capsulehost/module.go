@@ -75,22 +75,22 @@ func (r *runtime) answerFrom(ctx context.Context, seat Seat, module *sandbox.Mod
 	}
 	if err != nil {
 		r.log.Warn("a capsule did not answer", "topic", q.Topic.String(), "err", err)
-		r.lose(seat, q)
+		r.fail(seat, q)
 	}
 }
 
-// lose tells who asks for a read or a call that there will be no answer; of a read
+// fail tells who asks for a read or a call that there will be no answer; of a read
 // it is known that nothing came of it.
-func (r *runtime) lose(seat Seat, q Request) {
-	var err error
-	if _, call := q.Topic.After(topic.Execute); call {
-		err = seat.Lose(q)
-	} else if question, bad := capsulewire.DecodeReadRequest(q.Payload); q.Topic.String() == topic.ReadRequest && bad == nil && r.owns(question.URI) {
-		text := "it cannot be read now"
-		var payload capsulewire.Raw
-		if payload, err = capsulewire.Encode(capsulewire.ReadResponse{URI: question.URI, Error: &text}); err == nil {
-			err = seat.Answer(q, payload)
-		}
+func (r *runtime) fail(seat Seat, q Request) {
+	r.lose(seat, q, true)
+	question, err := capsulewire.DecodeReadRequest(q.Payload)
+	if q.Topic.String() != topic.ReadRequest || err != nil || !r.owns(question.URI) {
+		return
+	}
+	text := "it cannot be read now"
+	payload, err := capsulewire.Encode(capsulewire.ReadResponse{URI: question.URI, Error: &text})
+	if err == nil {
+		err = seat.Answer(q, payload)
 	}
 	if err != nil {
 		r.log.Warn("an answer cannot be published", "err", err)

@@ -31,7 +31,7 @@ func (r *runtime) runProcess(ctx context.Context, seat Seat) error {
 	ctx, end := context.WithCancelCause(ctx)
 	var parts sync.WaitGroup
 	parts.Go(func() { end(r.readFrames(p, seat, ready)) })
-	parts.Go(func() { end(r.writeFrames(ctx, p, ready)) })
+	parts.Go(func() { end(r.writeFrames(ctx, p, seat, ready)) })
 	<-ctx.Done()
 	r.reap(p, &parts)
 	if cause := context.Cause(ctx); !errors.Is(cause, errEnded) {
@@ -92,10 +92,11 @@ func (r *runtime) readFrames(p *childprocess.Process, seat Seat, ready chan<- st
 			}
 			continue
 		}
-		if f.Type == capsulewire.Reply {
-			if err := seat.Answer(q, f.Payload); err != nil {
-				r.log.Warn("an answer cannot be published", "err", err)
-			}
+		if f.Type == capsulewire.Silent {
+			r.lose(seat, q, true)
+		} else if err := seat.Answer(q, f.Payload); err != nil {
+			r.log.Warn("an answer cannot be published", "err", err)
+			r.lose(seat, q, true)
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
@@ -106,7 +107,7 @@ func (r *runtime) readFrames(p *childprocess.Process, seat Seat, ready chan<- st
 
 // writeFrames greets the capsule and gives it one request after the other. A
 // program that does not read is ended.
-func (r *runtime) writeFrames(ctx context.Context, p *childprocess.Process, ready <-chan struct{}) error {
+func (r *runtime) writeFrames(ctx context.Context, p *childprocess.Process, seat Seat, ready <-chan struct{}) error {
 	if err := r.send(p, capsulewire.HostFrame{Type: capsulewire.Hello, Version: capsulewire.Version,
 		Principal: r.host.principal.String(), Capsule: r.capsule.Name}); err != nil {
 		return err
@@ -125,10 +126,21 @@ func (r *runtime) writeFrames(ctx context.Context, p *childprocess.Process, read
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case q := <-r.inbox:
-			if err := r.pass(p, q); err != nil {
+			if err := r.pass(p, seat, q); err != nil {
 				return err
 			}
 		}
+	}
+}
+
+// lose tells who waits for a call that there will be no answer. It does nothing for
+// other requests, whose askers do not wait for one capsule.
+func (r *runtime) lose(seat Seat, q Request, sent bool) {
+	if _, call := q.Topic.After(topic.Execute); !call || seat.Lose == nil { // before the seat is there
+		return
+	}
+	if err := seat.Lose(q, sent); err != nil {
+		r.log.Warn("an answer cannot be published", "err", err)
 	}
 }
 
@@ -144,10 +156,11 @@ func patienceFor(t topic.Topic) (time.Duration, bool) {
 }
 
 // pass turns a request into a frame.
-func (r *runtime) pass(p *childprocess.Process, q Request) error {
+func (r *runtime) pass(p *childprocess.Process, seat Seat, q Request) error {
 	if patience, known := patienceFor(q.Topic); known {
 		id, ok := r.begin(q)
 		if !ok {
+			r.lose(seat, q, false)
 			return nil
 		}
 		left := min(time.Until(q.Deadline), patience)

@@ -40,6 +40,7 @@ type runtime struct {
 	reason   string
 	since    time.Time // of the seat
 	seated   bool
+	seat     Seat  // of this life
 	life     int64 // number of the seat, among all of the host
 	failures int   // since it was last steady
 	restarts int
@@ -134,6 +135,9 @@ func (r *runtime) live(ctx context.Context) error {
 		return err
 	}
 	seat.Answer = capsulefile.Answer(r.plan.bounds, seat.Answer)
+	r.mu.Lock()
+	r.seat = seat
+	r.mu.Unlock()
 	r.sit(true)
 	defer func() {
 		r.sit(false) // before the seat goes, so that nobody is asked who cannot answer
@@ -189,10 +193,12 @@ func (r *runtime) take(q Request) {
 		r.mu.Unlock()
 		return
 	}
+	seat := r.seat
 	r.mu.Unlock()
 	select {
 	case inbox <- q:
 	default:
+		r.lose(seat, q, false)
 		r.log.Warn("a request is dropped: the capsule has too many", "topic", q.Topic.String())
 	}
 }

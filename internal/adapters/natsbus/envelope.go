@@ -11,6 +11,9 @@ import (
 )
 
 const (
+	lostUnsent = "unsent" // the capsule was not told of the call
+	lostEnded  = "ended"  // it was, and what it did is not known
+
 	envelopeVersion = 1
 	maxHops         = 8
 )
@@ -27,7 +30,7 @@ type envelope struct {
 	Deadline int64         `json:"deadline-ms"`    // Unix milliseconds; 0 in an answer
 	Hops     int           `json:"hops"`           //
 	Build    digest.Digest `json:"build,omitzero"` // of the capsule that answers
-	Lost     bool          `json:"lost,omitzero"`  // in the place of an answer: what was asked ended without one
+	Lost     string        `json:"lost,omitzero"`  // in the place of an answer: there will be none; lostUnsent, lostEnded
 	Payload  []byte        `json:"-"`              // a record of the contract
 }
 

@@ -217,11 +217,15 @@ func (s *Seat) Answer(r Request, payload []byte) error {
 	return s.say(r, envelope{Payload: payload}, s.spend)
 }
 
-// Lose says of a call that what executed it ended without an answer, so that nobody
-// waits. It is the host that says it, whatever the capsule has said. Faults: those of
-// Answer.
-func (s *Seat) Lose(r Request) error {
-	return s.say(r, envelope{Lost: true, Payload: []byte("{}")}, func() bool { return true })
+// Lose says of a call that there will be no answer, so that nobody waits, and whether
+// the capsule was told of it. It is the host that says it, whatever the capsule has
+// said. Faults: those of Answer.
+func (s *Seat) Lose(r Request, sent bool) error {
+	lost := lostUnsent
+	if sent {
+		lost = lostEnded
+	}
+	return s.say(r, envelope{Lost: lost, Payload: []byte("{}")}, func() bool { return true })
 }
 
 // say publishes something about a request, if it may and more may be said.

@@ -52,8 +52,8 @@ func aboutTools(s topic.Subject, e envelope, err error) tool.Answer {
 	}
 	switch {
 	case err != nil || a.Foreign:
-	case e.Lost:
-		a.Foreign, a.Lost = called && e.Round != call, true
+	case e.Lost != "":
+		a.Foreign, a.Lost, a.Unsent = called && e.Round != call, true, e.Lost == lostUnsent
 	case listing:
 		a.Foreign = suffix != s.Source.String()
 		a.Tools, a.Err = toolsOf(e.Payload)

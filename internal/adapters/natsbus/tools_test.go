@@ -89,6 +89,14 @@ func TestACallReachesOneCapsuleAlone(t *testing.T) {
 	if why := q.Drop(got); why != "" || got.Err != nil || string(got.Result) != result {
 		t.Errorf("heard %+v %s, %q", got, got.Result, why)
 	}
+	for _, sent := range []bool{false, true} {
+		if err := a.Lose(r, sent); err != nil {
+			t.Fatal(err)
+		}
+		if got = next(t, answers); q.Drop(got) != "" || !got.Lost || got.Unsent == sent || got.Result != nil || got.Err != nil {
+			t.Errorf("lost, sent %v: %+v", sent, got)
+		}
+	}
 	if len(others)+len(bobs) != 0 {
 		t.Error("a call reached another capsule")
 	}

@@ -103,6 +103,9 @@ func (b *Bench) list(ctx context.Context) ([]tool.Definition, error) {
 	}
 	select {
 	case a := <-q.answer:
+		if a.Lost {
+			return nil, errEnded
+		}
 		return a.Tools, a.Err
 	case <-q.gone:
 		return nil, errEnded
@@ -175,6 +178,8 @@ func (b *Bench) lastWord(q *question, otherwise invocation.Event) invocation.Eve
 
 func eventOf(a tool.Answer) invocation.Event {
 	switch {
+	case a.Unsent:
+		return event(invocation.Unreached, "the capsule has as much to do as it may")
 	case a.Lost:
 		return event(invocation.Broken, "the capsule ended before it answered")
 	case fault.Is(a.Err, fault.TooLarge):

@@ -195,6 +195,11 @@ func TestACallEndsAsWhatHappened(t *testing.T) {
 			a.Result, a.Lost = nil, true
 			s.Answered(a)
 		}, invocation.Broken, `add {"n":1}`},
+		"not passed on": {nil, func(s *shop, q tool.Question, _ func()) {
+			a := s.good(q)
+			a.Result, a.Lost, a.Unsent = nil, true, true
+			s.Answered(a)
+		}, invocation.Unreached, `add {"n":1}`},
 		"the bus is away":   {nil, func(s *shop, _ tool.Question, _ func()) { s.Severed() }, invocation.Broken, `add {"n":1}`},
 		"another died":      {nil, func(s *shop, q tool.Question, _ func()) { s.Left(s.principal, topic.Broker()); s.Answered(s.good(q)) }, invocation.Answered, `add {"n":1}`},
 		"late":              {nil, func(*shop, tool.Question, func()) {}, invocation.TimedOut, "cancel"},

@@ -146,6 +146,7 @@ type Answer struct {
 	Result    strictjson.Raw  // of a call
 	IsError   bool
 	Lost      bool // the capsule's adapter says that there will be no answer
+	Unsent    bool // and that the capsule was not told of the call
 	Err       error
 }
 
