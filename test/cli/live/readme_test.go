@@ -45,6 +45,15 @@ func TestTheREADMECanBeTyped(t *testing.T) {
 	if err := os.Symlink(h.Program, filepath.Join(dir, "bin", "steward")); err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range []string{"go.mod", "go.sum"} { // of the folder of the source, in which a person stands
+		raw, err := os.ReadFile(filepath.Join(hosttest.Root(t), name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	config := h.Config(map[string]hosttest.Server{"others": {Command: h.Program, Args: []string{"notes-server", "--dir", t.TempDir()}}})
 	if err := os.Rename(config, filepath.Join(dir, "mcp.json")); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func (d verbs) newOne() *cobra.Command {
 		Long: `Makes a folder NAME with a Capsule.toml and a Go module that serves one resource.
 The module stands on steward's package capsule, which is not published yet: its
 go.mod names the folder of steward's source, which is --from or, where steward was
-built in that folder, found by itself.`,
+built in that folder or you stand in it, found by itself.`,
 		Example: "  steward capsule new notes\n  steward capsule new notes --from ~/src/steward",
 	}
 	cmd.Flags().StringVar(&runtime, "runtime", "process", "process: a program with your rights; wasm: a module that has nothing of the machine")

@@ -27,7 +27,7 @@ type source struct {
 }
 
 // findSource reads the named folder or, without a name, the one in which this
-// program was built.
+// program was built or in which the user stands.
 func findSource(named string) (source, error) {
 	if named != "" {
 		folder, err := filepath.Abs(named)
@@ -39,14 +39,18 @@ func findSource(named string) (source, error) {
 		}
 		return source{}, trouble.UsageOf(newHelp, "%s is not the folder of steward's source: there is no go.mod of %s in it", named, stewardModule)
 	}
-	if self, err := os.Executable(); err == nil {
-		for folder := filepath.Dir(self); folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
+	for _, start := range []func() (string, error){os.Executable, os.Getwd} {
+		path, err := start()
+		if err != nil {
+			continue
+		}
+		for folder := path; folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
 			if s, ok := readSource(folder); ok {
 				return s, nil
 			}
 		}
 	}
-	return source{}, trouble.UsageOf(newHelp, "the Go package of capsules is not published yet, and this program does not lie in the folder of its source; name that folder with --from")
+	return source{}, trouble.UsageOf(newHelp, "the Go package of capsules is not published yet, and neither this program nor this folder lies in steward's source; name the folder of the source with --from")
 }
 
 // readSource reads the two files of a folder that say which module it is.
