@@ -58,7 +58,8 @@ func (d verbs) addGrants() *cobra.Command {
 		Use: "add APP RESOURCE METHOD...", Short: "let an app call methods of a resource, each by its name", Args: desk.Words(3, desk.Many),
 		Long: `Gives an app a grant for each named method: all of them or none. There is no
 wildcard; a method that comes later is not granted. A grant holds for the method
-as you approved it, and stops when the definition changes.
+as you approved it, and stops when the definition changes. One that the app has for
+the method already is replaced, and the new one goes on with what its day has used.
 
 A budget bounds each of the grants. What is over it is refused, with the time at
 which there is room again; a call in doubt keeps its part of the day. Money is in
