@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,24 +49,24 @@ func TestDamageIsKnownFromLookToLook(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		var i upkeep.Inspection
 		answers := [][]string{nil, {"row 3 missing"}, {"unreadable"}, nil}
-		looks := 0
+		var looks atomic.Int64
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			i.Run(ctx, func(context.Context) ([]string, error) {
-				looks++
-				if looks == 3 {
+				at := looks.Add(1)
+				if at == 3 {
 					return answers[2], errors.New("busy")
 				}
-				return answers[looks-1], nil
+				return answers[at-1], nil
 			}, slog.New(slog.DiscardHandler))
 		}()
-		wants := func(wait time.Duration, n int, found string) {
+		wants := func(wait time.Duration, n int64, found string) {
 			t.Helper()
 			<-time.After(wait)
 			synctest.Wait()
-			if got := strings.Join(i.Found(), ""); looks != n || got != found {
-				t.Errorf("after %d looks %q is known, want %q after %d", looks, got, found, n)
+			if got := strings.Join(i.Found(), ""); looks.Load() != n || got != found {
+				t.Errorf("after %d looks %q is known, want %q after %d", looks.Load(), got, found, n)
 			}
 		}
 		wants(upkeep.FirstLook-1, 0, "")
