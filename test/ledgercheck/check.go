@@ -197,6 +197,8 @@ func (c *checker) kindOf(e *exchange) kind {
 			wants = "not_dispatched"
 		case "not_found", "grant_required":
 			return k // rights that are gone hide an outcome, and not that it had an effect
+		case "tx_mismatch":
+			return k // it has the word of what the tx was first sent for
 		case "tx_in_progress":
 			if a.Effects == "uncertain" {
 				return running
