@@ -60,9 +60,8 @@ module = "./abacus.wasm"
 	if got, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "abacus:who"}); err != nil || got.Contents[0].Text != "abacus" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	began := time.Now()
-	if _, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "abacus:trap"}); code(err) != -32603 || time.Since(began) > 9*time.Second {
-		t.Errorf("a read that traps: %v after %v", err, time.Since(began))
+	if _, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "abacus:trap"}); code(err) != -32603 || !strings.Contains(err.Error(), "it cannot be read now") {
+		t.Errorf("a read that traps: %v", err)
 	}
 	for range 2 { // in another instance each time
 		if got := call(t, app, tools["add"], map[string]any{"a": 1, "b": 2}); !strings.Contains(got.Raw, `"structuredContent":{"calls":1,"sum":3}`) {
