@@ -98,7 +98,7 @@ func (s *server) execute(ctx context.Context, name string, payload capsulewire.R
 	if err != nil {
 		return capsulewire.ExecuteResponse{}, err
 	}
-	r, err := s.call(ctx, name, q.Arguments)
+	r, err := s.call(ctx, name, json.RawMessage(q.Arguments)) //nolint:unconvert // an older Go has two types here
 	out := capsulewire.ExecuteResponse{CallID: q.CallID, Contents: r.Contents}
 	if err == nil && r.Structured != nil {
 		var raw []byte

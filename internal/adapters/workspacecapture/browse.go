@@ -46,7 +46,7 @@ func (w *Workspace) List(ctx context.Context, folder string) ([]Entry, error) {
 			continue
 		}
 		kind := st.Mode & unix.S_IFMT
-		if seen(&st).identity == w.state || kind != unix.S_IFDIR && kind != unix.S_IFREG {
+		if seen(&st).identity == w.state || hostIn(int(dir.Fd()), name) || kind != unix.S_IFDIR && kind != unix.S_IFREG {
 			continue
 		}
 		out = append(out, Entry{name, kind == unix.S_IFDIR})

@@ -5,7 +5,7 @@
 // It promises that what it gives was in one regular file of the workspace, found
 // without following any link, that was the only name of its content and did not
 // change while it was read, as far as the file system tells; that paths which
-// look like credentials, and everything under the state root, are refused; and
+// look like credentials, and everything under the state root or the data folder of a host, are refused; and
 // that no special file makes it wait. It does not promise a snapshot against who
 // writes in place, and it cannot interrupt a file system that hangs.
 //
@@ -55,7 +55,8 @@ var (
 )
 
 // Open returns the workspace. Both folders must exist, and the workspace must lie
-// outside the state root, where the sessions of other workspaces are.
+// outside the state root, where the sessions of other workspaces are, and outside the
+// data folder of a host.
 func Open(workspace, stateRoot string) (*Workspace, error) {
 	state, err := os.Stat(stateRoot)
 	if err != nil {
@@ -68,7 +69,7 @@ func Open(workspace, stateRoot string) (*Workspace, error) {
 	w := &Workspace{root: root, state: identify(state), step: step}
 	info, err := root.Stat()
 	if err == nil && (!info.IsDir() || below(workspace, w.state)) {
-		err = refuse("the workspace must be a folder outside the state root")
+		err = refuse("the workspace must be a folder outside the state root and outside the data folder of a host")
 	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
@@ -76,8 +77,18 @@ func Open(workspace, stateRoot string) (*Workspace, error) {
 	return w, nil
 }
 
-// below reports whether a folder or one above it is the state root, or cannot be
-// told from it.
+// hostMark is a file that the data folder of every host has, wherever it lies. Beside
+// it are the keys of all that is sealed.
+const hostMark = "steward.db"
+
+// hostIn reports whether a name in a folder is the data folder of a host. A file is none.
+func hostIn(dir int, name string) bool {
+	var st unix.Stat_t
+	return unix.Fstatat(dir, name+"/"+hostMark, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+}
+
+// below reports whether a folder or one above it is the state root or the data folder
+// of a host, or cannot be told from them.
 func below(folder string, state identity) bool {
 	at, err := filepath.Abs(folder)
 	if err == nil {
@@ -89,6 +100,9 @@ func below(folder string, state identity) bool {
 		}
 		var info os.FileInfo
 		if info, err = os.Stat(at); err == nil && identify(info) == state {
+			return true
+		}
+		if _, bad := os.Lstat(filepath.Join(at, hostMark)); bad == nil {
 			return true
 		}
 		above := filepath.Dir(at)
@@ -173,7 +187,7 @@ func (w *Workspace) open(path string, folder bool) (*os.File, error) {
 			return nil, errNone.Because(err)
 		}
 		var st unix.Stat_t
-		if err := unix.Fstat(next, &st); err != nil || seen(&st).identity == w.state {
+		if err := unix.Fstat(next, &st); err != nil || seen(&st).identity == w.state || hostIn(next, ".") {
 			_ = unix.Close(next) // it was read only
 			return nil, errState
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -261,13 +262,28 @@ func TestAWorkspaceLiesOutsideTheStateRoot(t *testing.T) {
 	must(t, os.MkdirAll(in, 0o700))
 	link := filepath.Join(dir, "link")
 	must(t, os.Symlink(in, link))
-	for workspace, ok := range map[string]bool{state: false, in: false, filepath.Dir(in): false, link: false, dir: true} {
+	host := filepath.Join(dir, "pool")
+	must(t, os.MkdirAll(filepath.Join(host, "keys"), 0o700))
+	must(t, os.WriteFile(filepath.Join(host, "steward.db"), nil, 0o600))
+	must(t, os.WriteFile(filepath.Join(host, "keys", "root"), []byte("secret"), 0o600))
+	for workspace, ok := range map[string]bool{state: false, in: false, filepath.Dir(in): false, link: false, host: false, filepath.Join(host, "keys"): false, dir: true} {
 		w, err := Open(workspace, state)
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", workspace, err)
 		}
-		if err == nil {
-			must(t, w.Close())
+		if err != nil {
+			continue
 		}
+		// From above, what a host keeps is neither read nor seen.
+		if raw, err := w.Capture(t.Context(), "pool/keys/root", 100); !errors.Is(err, errState) {
+			t.Errorf("the key of a host: %q, %v", raw, err)
+		}
+		if list, err := w.List(t.Context(), "."); err != nil || slices.ContainsFunc(list, func(e Entry) bool { return e.Name == "pool" }) {
+			t.Errorf("%v, %v", list, err)
+		}
+		if lines, _, err := w.Search(t.Context(), "", "secret", 1000); err != nil || len(lines) > 0 {
+			t.Errorf("found %q, %v", lines, err)
+		}
+		must(t, w.Close())
 	}
 }
