@@ -98,7 +98,7 @@ func (s *server) execute(ctx context.Context, name string, payload capsulewire.R
 	if err != nil {
 		return capsulewire.ExecuteResponse{}, err
 	}
-	r, err := s.call(ctx, name, json.RawMessage(q.Arguments)) //nolint:unconvert // an older Go has two types here
+	r, err := s.call(ctx, name, q.Arguments)
 	out := capsulewire.ExecuteResponse{CallID: q.CallID, Contents: r.Contents}
 	if err == nil && r.Structured != nil {
 		var raw []byte
@@ -116,7 +116,7 @@ func (s *server) execute(ctx context.Context, name string, payload capsulewire.R
 	return out, nil
 }
 
-func (s *server) call(ctx context.Context, name string, arguments json.RawMessage) (Result, error) {
+func (s *server) call(ctx context.Context, name string, arguments []byte) (Result, error) {
 	for _, t := range s.capsule.Tools {
 		if t.Name == name {
 			return t.Call(ctx, s.who, arguments)
