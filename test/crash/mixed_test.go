@@ -3,6 +3,7 @@ package crash_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -53,7 +54,7 @@ func TestMixedLoadHasNoRace(t *testing.T) {
 		} else {
 			s.kill()
 		}
-		s.opens()
+		s.opensAfterCopy()
 	}
 	beside.Wait()
 	c.end(s)
@@ -68,6 +69,28 @@ func TestMixedLoadHasNoRace(t *testing.T) {
 	}
 	figure.Tell(t, "R18", "seed=%d race_detector=%v %s of load, %d ends in order, %d kills, %d looks of the owner, %d lists and calls of MCP, %s",
 		seed, raced, long, ends[0], ends[1], looks.Load(), lists.Load(), count)
+}
+
+// laterExit is the exit code of a command that is to be tried again.
+const laterExit = 10
+
+// opensAfterCopy starts a host as whoever supervises it does: a copy that is taken while
+// none runs has the folder for itself, and the host is told to come back later.
+func (s *stage) opensAfterCopy() {
+	s.t.Helper()
+	hosttest.WaitFor(s.t, "a host to get the folder", func() error {
+		s.start()
+		for !s.over() {
+			if s.healthy() == nil {
+				return nil
+			}
+			moment(context.Background(), 10*time.Millisecond)
+		}
+		if code := s.up.ProcessState.ExitCode(); code != laterExit {
+			s.t.Fatalf("the host ended with %d:\n%s", code, s.lastWords())
+		}
+		return errors.New("the folder is taken")
+	})
 }
 
 // look is the owner at the host: what there is, what was called, whether it holds, and a

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/stewardhost/steward/capsule"
 )
@@ -31,9 +32,10 @@ func main() {
 		tool("die", "Ends the program.", "", func(context.Context, capsule.Caller) (capsule.Result, error) {
 			return capsule.Result{}, syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}),
-		tool("hang", "Never answers.", "", func(ctx context.Context, _ capsule.Caller) (capsule.Result, error) {
+		tool("hang", "Answers too late.", "", func(ctx context.Context, _ capsule.Caller) (capsule.Result, error) {
 			<-ctx.Done()
 			note("called-off")
+			<-time.After(time.Second) // an answer now would be in a race with the host's own clock
 			return capsule.Result{}, ctx.Err()
 		}),
 		tool("fail", "Fails.", "", func(context.Context, capsule.Caller) (capsule.Result, error) {
