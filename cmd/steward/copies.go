@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/stewardhost/steward/cmd/steward/buswing"
 	"github.com/stewardhost/steward/internal/adapters/store"
@@ -19,13 +20,36 @@ import (
 // backup copies the store of a folder, whether a host runs on it or not.
 func backup(ctx context.Context, o copies.BackupOptions) (copies.Backup, error) {
 	b, err := store.Backup(ctx, o.Data, o.To, o.WithKey, func(done, total int64) { o.Progress("copying", done, total) })
-	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) && !errors.Is(err, sqldb.ErrLocked) {
-		return copies.Backup{}, trouble.New(trouble.Failed, fault.From(err).Text, "name another folder with --home, or another file")
-	}
 	if err != nil {
-		return copies.Backup{}, whyNot(err, o.Data)
+		return copies.Backup{}, whyNoCopy(err, o)
 	}
 	return copies.Backup{File: b.File, Bytes: b.Bytes, SHA256: b.SHA256, Key: b.KeyFile, At: b.At}, nil
+}
+
+// whyNoCopy is told of a backup that was not made.
+func whyNoCopy(err error, o copies.BackupOptions) error {
+	another := "steward backup " + paper.Word(o.To+".2")
+	folder := filepath.Dir(o.To)
+	what := fault.From(err).Text
+	var file *fs.PathError
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return trouble.New(trouble.Failed, what, "name another folder with --home")
+	case fault.Is(err, fault.Conflict) && isThere(o.To):
+		return trouble.New(trouble.Failed, what, another)
+	case !isThere(folder):
+		return trouble.New(trouble.Failed, what+": there is no folder "+folder, "mkdir -p "+paper.Word(folder)+", then steward backup "+paper.Word(o.To))
+	case errors.As(err, &file) && filepath.Dir(file.Path) == folder && isThere(o.To+store.KeySuffix):
+		return trouble.New(trouble.Failed, what+": "+file.Error(), another+" --with-key")
+	case errors.As(err, &file) && filepath.Dir(file.Path) == folder:
+		return trouble.New(trouble.Failed, what+": "+file.Error(), "name a file in another folder: steward backup FILE")
+	}
+	return whyNot(err, o.Data)
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // restore makes a backup the store of a folder on which no host runs.

@@ -3,12 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stewardhost/steward/internal/adapters/store"
+	"github.com/stewardhost/steward/internal/faces/cli/copies"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/means/sqldb"
@@ -102,4 +105,47 @@ func foreign(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// What another program listens on is named with the flag that names it.
+func TestATakenAddressOfTheMetricsIsNamed(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	at := taken.Addr().String()
+	_, err = (&parts{}).watched(t.Context(), at, nil, nil)
+	want := trouble.New(trouble.Later, "something else listens on "+at+", which --metrics names", "steward up --metrics 127.0.0.1:0")
+	if diff := cmp.Diff(want, trouble.OfUp(err, "127.0.0.1:0", "")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A backup that is not made says what is in its way, and how to make one.
+func TestWhyACopyIsNotMade(t *testing.T) {
+	dir := t.TempDir()
+	home := filepath.Join(dir, "home")
+	s, err := store.Open(t.Context(), home, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	there, bare, draft := filepath.Join(dir, "there"), filepath.Join(dir, "none", "b.db"), filepath.Join(dir, "begun")
+	if err := errors.Join(os.WriteFile(there, nil, 0o600), os.WriteFile(draft+".draft", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ home, to, what, next string }{
+		{home, there, there + " is there already, and is not overwritten", "steward backup " + there + ".2"},
+		{home, bare, "the copy cannot be made: there is no folder " + dir + "/none", "mkdir -p " + dir + "/none, then steward backup " + bare},
+		{home, draft, "the copy cannot be made: open " + draft + ".draft: file exists", "name a file in another folder: steward backup FILE"},
+		{dir, bare, "there is no store in " + dir, "name another folder with --home"},
+	} {
+		_, err := backup(t.Context(), copies.BackupOptions{Data: c.home, To: c.to, Progress: func(string, int64, int64) {}})
+		if diff := cmp.Diff(trouble.New(trouble.Failed, c.what, c.next), err); diff != "" {
+			t.Errorf("%s:\n%s", c.to, diff)
+		}
+	}
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
@@ -60,6 +62,9 @@ func (p *parts) watched(ctx context.Context, at string, local *admin.Listener, l
 		w.where = path
 	} else if w.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", at); err == nil {
 		w.where = "http://" + w.listener.Addr().String() + "/metrics"
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return watched{}, trouble.New(trouble.Later, "something else listens on "+at+", which --metrics names", "steward up --metrics 127.0.0.1:0")
 	}
 	if err != nil {
 		return watched{}, fmt.Errorf("the metrics cannot be served: %w", err)

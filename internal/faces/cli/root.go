@@ -46,6 +46,9 @@ func (d verbs) root() *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 { // the flag may be one of the verb that was meant
+			return d.NoSuchVerb(cmd, words)
+		}
 		what, _, _ := strings.Cut(err.Error(), ": strconv.") // the rest is Go's
 		return trouble.UsageOf(desk.HelpOf(cmd), "%s", what)
 	})

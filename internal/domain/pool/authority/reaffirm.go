@@ -38,6 +38,9 @@ func DecideReaffirm(r resource.Row, kept []resource.Kept, grants []grant.Row, c 
 		}
 		change, _, drifted := k.ChangeOf()
 		switch {
+		case !drifted && k.Approved.IsZero() && (k.Method.State == resource.Proposed || k.Method.State == resource.NeedsConsent):
+			return ReaffirmChanges{}, fault.Newf(fault.Conflict, "%s was never approved, so that no approval can go on", choice.Method).
+				With("fix", "steward review --approve "+r.ID.String()+" --methods "+choice.Method)
 		case !drifted:
 			return ReaffirmChanges{}, fault.Newf(fault.Conflict, "%s has not changed since it was approved", choice.Method)
 		case change == resource.Meaning:

@@ -48,7 +48,9 @@ func TestReaffirming(t *testing.T) {
 	more := driftedMethod(t, "more", `{"description":"after","annotations":{"destructiveHint":true}}`)
 	live := words
 	live.Method.Definition.ID, live.Method.State = "live", resource.Live
-	kept := []resource.Kept{words, back, more, live}
+	fresh := words
+	fresh.Method.Definition.ID, fresh.Method.State, fresh.Approved = "fresh", resource.Proposed, resource.Approved{}
+	kept := []resource.Kept{words, back, more, live, fresh}
 	var methods []resource.Method
 	for _, k := range kept {
 		methods = append(methods, k.Method)
@@ -79,6 +81,7 @@ func TestReaffirming(t *testing.T) {
 		{"more than words", command(shown, Choice{Method: "more"}), fault.NeedsConsent},
 		{"more than words beside words", command(shown, Choice{Method: "words"}, Choice{Method: "more"}), fault.NeedsConsent},
 		{"what has not changed", command(shown, Choice{Method: "live"}), fault.Conflict},
+		{"what was never approved", command(shown, Choice{Method: "fresh"}), fault.Conflict},
 		{"what is not there", command(shown, Choice{Method: "none"}), fault.NotFound},
 		{"other effects", command(shown, Choice{Method: "words", Effects: writes}), fault.InvalidRequest},
 		{"nothing", command(shown), fault.InvalidRequest},
@@ -87,6 +90,9 @@ func TestReaffirming(t *testing.T) {
 		got, bad := DecideReaffirm(r, kept, rows, c.command, now)
 		if bad == nil || bad.Code != c.code || len(got.Methods)+len(got.Grants) != 0 {
 			t.Errorf("%s: %v, %+v", c.name, bad, got)
+		}
+		if fix := "steward review --approve " + r.ID.String() + " --methods fresh"; c.name == "what was never approved" && bad.Details["fix"] != fix {
+			t.Errorf("%s: %q, want %q", c.name, bad.Details["fix"], fix)
 		}
 	}
 

@@ -89,6 +89,8 @@ func (d verbs) runReview(ctx context.Context, ref string, r reviewing) error {
 	switch {
 	case r.said() == 0 && (len(r.methods) > 0 || r.all || len(r.effects) > 0 || r.shown != ""):
 		return trouble.UsageOf("steward review --approve RESOURCE --methods METHOD,METHOD", "say which resource you approve: --approve RESOURCE")
+	case r.said() == 1 && ref != "" && len(r.methods) > 0:
+		return trouble.UsageOf("write them as --methods "+paper.Word(strings.Join(append(slices.Clone(r.methods), ref), ",")), "methods have commas between them, and %s stands alone", paper.Word(ref))
 	case r.said() > 1 || r.said() == 1 && (ref != "" || r.filter != filter{}):
 		return trouble.UsageOf("steward review --help", "say one of --approve, --reaffirm and --decline, and name the resource with it")
 	case r.approve != "":

@@ -61,7 +61,11 @@ func (d verbs) many(ctx context.Context, ref string, r reviewing) error {
 		return d.sit(ctx, reviews, r.filter, "steward review --all-servers")
 	}
 	return desk.Show(d.Desk, map[string][]proposed{"methods": list}, func(map[string][]proposed) {
-		if len(list) == 0 {
+		switch {
+		case len(list) == 0 && r.filter == filter{everything: true}:
+			d.Say("Nothing waits for a review.")
+			return
+		case len(list) == 0:
 			d.Say("No such method waits for a review.")
 			return
 		}
