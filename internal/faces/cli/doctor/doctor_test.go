@@ -59,6 +59,8 @@ func TestCapsulesAndExceptionsAreNamed(t *testing.T) {
 	e.host(adminwire.Status{Store: "ok", Data: "/d", Exceptions: []string{exempt}, Restored: time.Unix(0, 0)})
 	e.upstreams([]adminwire.Resource{{Label: "off", Upstream: &adminwire.Upstream{Name: "off", State: "disabled", Connection: "idle"}, Methods: map[string]int{"needs_consent": 2}},
 		{Label: "my server", Upstream: &adminwire.Upstream{Connection: "ready", Exception: exempt}},
+		{Label: "shop", Upstream: &adminwire.Upstream{Name: "@capsule-shop", State: "disabled"}, Methods: map[string]int{"needs_consent": 1}},
+		{Label: "kept", Upstream: &adminwire.Upstream{Name: "@capsule-kept", State: "enabled", Connection: "failed", Trouble: "exit code 1"}},
 		{Label: "far", Upstream: &adminwire.Upstream{Name: "far", Connection: "ready", Wants: []string{"a:read", "b"}}}})
 	e.capsules([]adminwire.Capsule{{Name: "a", State: "ready"}, {Name: "b", State: "waiting", Reason: "exit code 1"},
 		{Name: "c", State: "changed", Reason: "another digest", Folder: "/f f"}, {Name: "d", State: "starting"},
@@ -77,6 +79,7 @@ func TestCapsulesAndExceptionsAreNamed(t *testing.T) {
 		{"upstreams", Note, "off is switched off: nothing of it is started or contacted", "steward import --refresh off"},
 		{"upstreams", Note, "2 methods of off wait for your yes and are off: they changed, or the store was restored", "steward review off"},
 		{"upstreams", Note, exempt + " may be reached, which is not public: not conforming", "steward resources show 'my server'"},
+		{"upstreams", Bad, "the tools of kept cannot be used: exit code 1", "steward capsule logs kept"},
 		{"upstreams", Bad, "far refuses some calls, for which it wants a:read b", "steward resources authorize far"},
 		{"capsules", Bad, "b is waiting: exit code 1", "steward capsule logs b"},
 		{"capsules", Bad, "c is changed: another digest", "steward capsule install '/f f'"},

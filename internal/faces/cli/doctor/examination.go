@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
@@ -174,8 +175,16 @@ func (e *examination) upstreams(all []adminwire.Resource) {
 	well := 0
 	for _, r := range all {
 		u := r.Upstream
+		capsule, tools := "", false
+		if u != nil {
+			capsule, tools = strings.CutPrefix(u.Name, resource.AliasCapsule)
+		}
 		switch {
 		case u == nil:
+		case tools && u.State == "disabled": // told of with the capsule, which comes first
+			continue
+		case tools && u.Connection == "failed":
+			e.add(Finding{"upstreams", Bad, fmt.Sprintf("the tools of %s cannot be used: %s", r.Label, u.Trouble), "steward capsule logs " + paper.Word(capsule)})
 		case u.State == "disabled":
 			e.add(Finding{"upstreams", Note, r.Label + " is switched off: nothing of it is started or contacted", "steward import --refresh " + paper.Word(u.Name)})
 		case u.Connection == "failed":
