@@ -315,7 +315,11 @@ func TestANewCapsuleWorksAsItIsWritten(t *testing.T) {
 	if out, err := check.CombinedOutput(); err != nil || string(out) != "The capsule clock 0.1.0 is one to install. It serves resources.\nnext: steward capsule install ./clock\n" {
 		t.Errorf("%v: %s", err, out)
 	}
-	h.Do("capsule", "install", filepath.Join(dir, "clock"))
+	bare := exec.Command(h.Program, "capsule", "install", "clock", "--home", h.Home)
+	bare.Dir = dir // a folder is the caller's, not one where the host stands
+	if out, err := bare.CombinedOutput(); err != nil || capsule(t, h, "clock").Folder != filepath.Join(dir, "clock") {
+		t.Fatalf("%v: %s", err, out)
+	}
 	h.Do("grants", "add", "reader", "clock", "read")
 	s := reader.Session(nil)
 	wantListed(t, s, "clock:hello")

@@ -497,9 +497,21 @@ func TestAShippedCapsuleIsGivenWhatItTakes(t *testing.T) {
 	}{
 		{"files", []string{folder}, true}, {"own", nil, true}, {"files", nil, false}, {"files", []string{folder, folder}, false},
 		{"files", []string{file}, false}, {"files", []string{filepath.Join(folder, "none")}, false}, {"own", []string{folder}, false},
+		{"files", []string{"."}, false},
 	} {
 		if _, err := b.Inspect(c.name, c.folders); (err == nil) != c.ok {
 			t.Errorf("%s with %d folders: %v", c.name, len(c.folders), err)
 		}
+	}
+	manifest := "name = \"docs\"\nversion = \"1\"\nruntime = \"mcp\"\ncommand = [\"true\"]\n"
+	if err := os.WriteFile(filepath.Join(folder, "Capsule.toml"), []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(folder) // where the host stands is nothing to whoever asks
+	if _, err := b.Inspect(".", nil); !fault.Is(err, fault.InvalidRequest) {
+		t.Errorf("a folder beside the host: %v", err)
+	}
+	if _, err := b.Inspect(folder, nil); err != nil {
+		t.Error(err)
 	}
 }

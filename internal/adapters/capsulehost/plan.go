@@ -43,10 +43,10 @@ func (h *Host) Inspect(what string, args []string) (Installed, error) {
 	if len(args) > 0 {
 		return Installed{}, fault.New(fault.InvalidRequest, "arguments are for the capsules that come with the host")
 	}
-	path, err := filepath.Abs(what)
-	if err != nil {
-		return Installed{}, fault.New(fault.InvalidRequest, "not a folder: "+what).Because(err)
+	if !filepath.IsAbs(what) { // the host's own folder is not where the owner stands
+		return Installed{}, fault.New(fault.InvalidRequest, "neither a capsule that comes with the host nor the whole path of a folder: "+what)
 	}
+	path := filepath.Clean(what)
 	found, err := folder.Look(path)
 	if err == nil {
 		err = found.Check()
@@ -68,7 +68,7 @@ func (h *Host) checkFolders(name string, given []string) error {
 			With("fix", "steward capsule install --help")
 	}
 	for _, path := range given {
-		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		if info, err := os.Stat(path); err != nil || !info.IsDir() || !filepath.IsAbs(path) {
 			return fault.New(fault.InvalidRequest, "not a folder: "+path).Because(err)
 		}
 	}

@@ -109,7 +109,8 @@ func (s *Shelf) Install(ctx context.Context, what string, args []string) (Instal
 	i := slices.IndexFunc(next, func(o Installed) bool { return o.Name == c.Name })
 	if i >= 0 {
 		if next[i].Publisher != c.Publisher {
-			return Installed{}, fault.Newf(fault.Conflict, "a capsule %s of another publisher (%s) is installed; remove it first", c.Name, next[i].Publisher)
+			return Installed{}, fault.Newf(fault.Conflict, "a capsule %s of another publisher (%s) is installed; remove it first", c.Name, next[i].Publisher).
+				With("fix", "steward capsule remove "+c.Name)
 		}
 		c.Order = next[i].Order
 		next[i] = c

@@ -6,7 +6,6 @@ package capsules
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -79,20 +78,13 @@ the right read on it. Installing again takes in a changed build.`,
 	return cmd
 }
 
-// runInstall makes folders absolute, since the host stands elsewhere.
 func (d verbs) runInstall(ctx context.Context, words []string) error {
-	req := adminwire.InstallCapsule{What: words[0], Args: []string{}}
-	var err error
-	if strings.ContainsAny(req.What, "/.~") {
-		req.What, err = filepath.Abs(req.What)
-	}
-	if err == nil && len(words) == 2 {
-		var path string
-		path, err = filepath.Abs(words[1])
-		req.Args = append(req.Args, path)
-	}
+	req, said, err := wanted(words)
 	if err != nil {
 		return err
+	}
+	if said != "" {
+		d.Note("%s", said)
 	}
 	c, err := desk.Ask(ctx, d.Desk, adminwire.CapsulesInstall, req)
 	if err != nil {
