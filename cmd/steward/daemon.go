@@ -35,7 +35,6 @@ import (
 
 const (
 	skillFolder = ".steward/skills"
-	sessionLog  = "daemon.log"
 	callIDBytes = 16
 	stopSlack   = 5 * time.Second // beyond the grace of a turn, for the disk
 )
@@ -53,7 +52,7 @@ func launchSessions(p daemon.Place) (<-chan error, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := daemonlog.Open(filepath.Join(p.StateRoot, sessionLog))
+	log, err := daemonlog.Open(p.Log())
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +73,7 @@ func launchSessions(p daemon.Place) (<-chan error, error) {
 // enough, or it cannot go on.
 func serveSessions(ctx context.Context, p daemon.Place, ready func()) error {
 	signal.Ignore(syscall.SIGHUP) // a terminal that goes away takes no session along
-	log := slog.New(slog.NewTextHandler(daemonlog.NewWriter(os.Stderr, filepath.Join(p.StateRoot, sessionLog)), nil))
+	log := slog.New(slog.NewTextHandler(daemonlog.NewWriter(os.Stderr, p.Log()), nil))
 	e, err := unixsocket.Locate(p.Workspace, p.StateRoot, os.Getenv("XDG_RUNTIME_DIR"))
 	if err != nil {
 		return err

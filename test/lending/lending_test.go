@@ -595,3 +595,50 @@ func TestATurnIsStoppedFromTheTerminal(t *testing.T) {
 	says(`"status":"stopped"`, true, "daemon", "stop")
 	<-d.ended
 }
+
+// A turn that another terminal stops says so, and one that fails names the log.
+func TestATurnIsToldThatItWasStopped(t *testing.T) {
+	d := start(t, short(t), "")
+	c, err := executor.Open(patience(t), executor.Options{Socket: d.socket, Name: "test", Version: "1", Plain: true})
+	must(t, err)
+	defer c.Close()
+	id, err := c.CreateSession(patience(t), "")
+	must(t, err)
+	turn := d.steward("turn", "--session", id, "wait")
+	var words bytes.Buffer
+	turn.Stderr = &words
+	must(t, turn.Start())
+	hosttest.WaitFor(t, "the turn to run", func() error {
+		out, err := d.steward("session", "list", "--json").Output()
+		if err == nil && !strings.Contains(string(out), `"state":"running"`) {
+			err = errors.New(string(out))
+		}
+		return err
+	})
+	if out, err := d.steward("session", "stop", id).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	err = turn.Wait()
+	if want := "error: the turn was stopped by another program\nnext: steward session show " + id + "\n"; err == nil || !strings.HasSuffix(words.String(), want) {
+		t.Errorf("%v: %q, want %q", err, words.String(), want)
+	}
+	idle := d.steward("session", "stop", id)
+	if err := idle.Run(); idle.ProcessState.ExitCode() != 1 {
+		t.Errorf("stopping nothing: %v", err)
+	}
+}
+
+// A daemon that cannot run says why to whoever started it.
+func TestADaemonThatEndsAtOnceSaysWhy(t *testing.T) {
+	d := &daemon{t: t, folder: short(t), program: hosttest.Program(t, "")}
+	for _, name := range []string{"work", "state", "run"} {
+		must(t, os.MkdirAll(filepath.Join(d.folder, name), 0o700))
+	}
+	turn := d.steward("turn", "x")
+	turn.Env = append(turn.Env, "STEWARD_MODEL=gpt")
+	out, err := turn.CombinedOutput()
+	want := "error: the daemon ended at once: STEWARD_MODEL must be openai, anthropic or scripted\nnext: see docs/scripted-model.md for the settings of the model\n"
+	if err == nil || turn.ProcessState.ExitCode() != 3 || string(out) != want {
+		t.Errorf("%v: %q, want %q", err, out, want)
+	}
+}

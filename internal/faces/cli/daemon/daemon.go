@@ -28,6 +28,9 @@ type Place struct {
 	Workspace, StateRoot, Socket string
 }
 
+// Log is the file into which a daemon that Launch started writes.
+func (p Place) Log() string { return filepath.Join(p.StateRoot, "daemon.log") }
+
 // Keeper is what the program hands in. All are required.
 type Keeper struct {
 	Version string // of this program
@@ -144,7 +147,7 @@ func Connect(ctx context.Context, k Keeper, p Place) (c *executor.Client, starte
 				return c, false, nil
 			}
 			if codeOf(err) != trouble.Later {
-				return nil, false, trouble.New(codeOf(err), "the daemon ended at once", "steward daemon foreground, and see what it says")
+				return nil, false, lastWords(codeOf(err), p.Log())
 			}
 			ended = nil
 		case <-time.After(glance):

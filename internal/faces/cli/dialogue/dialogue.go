@@ -233,7 +233,10 @@ func (d verbs) turn(ctx context.Context, p daemon.Place, session, prompt string)
 	})
 	defer stop()
 	for e := range c.Events() {
-		if end, err := d.heard(e, session); end || err != nil {
+		if e.Event == sessionwire.ControlRevoked {
+			return d.takenOver(ctx, c, session)
+		}
+		if end, err := d.heard(e, p, session); end || err != nil {
 			return err
 		}
 	}
@@ -250,7 +253,7 @@ func title(prompt string) string {
 }
 
 // heard prints one event, and says whether it was the turn's end.
-func (d verbs) heard(e sessionwire.Event, session string) (end bool, err error) {
+func (d verbs) heard(e sessionwire.Event, place daemon.Place, session string) (end bool, err error) {
 	if d.JSON {
 		if err := d.Encode(e); err != nil {
 			return true, err
@@ -287,11 +290,9 @@ func (d verbs) heard(e sessionwire.Event, session string) (end bool, err error) 
 			d.Note("the agent has said nothing")
 		}
 		if p.Error != nil {
-			return true, trouble.New(trouble.Failed, fmt.Sprintf("the turn %s: %s (%s)", p.Status, p.Error.Message, p.Error.Code), "see the daemon's log in its state root")
+			return true, trouble.New(trouble.Failed, fmt.Sprintf("the turn %s: %s (%s)", p.Status, p.Error.Message, p.Error.Code), "look into the daemon's log, "+paper.Word(place.Log()))
 		}
 		return true, nil
-	case sessionwire.ControlRevoked:
-		return true, trouble.New(trouble.Failed, "another program took the session over", "steward session list")
 	}
 	return false, nil
 }

@@ -37,10 +37,54 @@ type stopped struct {
 	Status    string `json:"status"`
 }
 
-var errNoTurn = trouble.New(trouble.Unknown, "no turn runs in this session", "steward session list")
+var errNoTurn = trouble.New(trouble.Failed, "no turn runs in this session", "steward session list")
 
 // stopSlack is beyond the grace of a turn, for the disk.
 const stopSlack = 5 * time.Second
+
+const (
+	stopSoon = 2 * time.Second // in which who takes a session over to stop its turn does so
+	glance   = 50 * time.Millisecond
+)
+
+// takenOver is the trouble of a turn whose session another program took over. Where
+// that was to stop it, the record says so once the turn has ended.
+func (d verbs) takenOver(ctx context.Context, c *executor.Client, session string) error {
+	other := trouble.New(trouble.Failed, "another program took the session over", "steward session list")
+	soon, over := time.Now().Add(stopSoon), time.Now().Add(bound.TurnStop.Duration()+stopSlack)
+	for {
+		active, err := inUse(ctx, c)
+		if err != nil {
+			return other
+		}
+		state := active[session].State
+		if state == "" || state == "idle" {
+			break
+		}
+		if now := time.Now(); state != "cancelling" && now.After(soon) || now.After(over) {
+			return other
+		}
+		select {
+		case <-ctx.Done():
+			return other
+		case <-time.After(glance):
+		}
+	}
+	status := ""
+	err := d.replay(ctx, c, session, func(e sessionwire.Recorded) error {
+		if e.Kind != "turn_status" {
+			return nil
+		}
+		var s said
+		err := strictjson.DecodeReply(strictjson.Raw(e.Data), strictjson.Limits{}, &s)
+		status = s.Status
+		return err
+	})
+	if err != nil || status != "cancelled" {
+		return other
+	}
+	return trouble.New(trouble.Failed, "the turn was stopped by another program", "steward session show "+session)
+}
 
 // stop takes the session over, if a turn runs in it, since whoever has it may be gone
 // or hang, and waits for the turn's end.
