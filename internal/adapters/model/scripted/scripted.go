@@ -26,7 +26,7 @@ import (
 // Default is the script of a daemon that was given no model.
 const Default = `on *
 say This answer comes from the scripted model, which needs no key and no network.
-say  Set STEWARD_MODEL to openai or anthropic for a real one, or STEWARD_MODEL_SCRIPT to a script of your own, and `+"`steward daemon stop`"+` first, since the daemon that runs keeps its settings.
+say  Set STEWARD_MODEL to openai or anthropic for a real one, or STEWARD_MODEL_SCRIPT to a script of your own, and ` + "`steward daemon stop`" + ` first, since the daemon that runs keeps its settings.
 `
 
 // Script is a parsed script.

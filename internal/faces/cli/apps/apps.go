@@ -19,6 +19,7 @@ import (
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
+	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
@@ -67,9 +68,13 @@ and nobody can tell them again. They carry no rights: grants do.`,
 			return err
 		}
 		add := func(ctx context.Context) (adminwire.AddedApp, error) {
-			return desk.Ask(ctx, d.Desk, adminwire.AppsAdd, adminwire.AddApp{Name: args[0], ExpiresAt: at})
+			added, err := desk.Ask(ctx, d.Desk, adminwire.AppsAdd, adminwire.AddApp{Name: args[0], ExpiresAt: at})
+			if fault.Is(err, fault.Conflict) {
+				err = fault.From(err).With("fix", "steward apps rotate "+paper.Word(args[0])+", for new tokens")
+			}
+			return added, err
 		}
-		return d.mint(cmd.Context(), add, tokenFile, func(w io.Writer, app adminwire.AddedApp, doors []string) {
+		return d.mint(cmd.Context(), add, tokenFile, false, func(w io.Writer, app adminwire.AddedApp, doors []string) {
 			sheet.AddedApp(w, app, doors, tokenFile)
 			d.Next("steward grants add " + paper.Word(app.Name) + " RESOURCE METHOD")
 		})
@@ -84,7 +89,8 @@ func (d verbs) rotate() *cobra.Command {
 		Long: `Makes a new token for /mcp and one for /rpc/v1 and revokes every other token of the
 app in the same step: after a restore, when a token is lost, or when somebody else
 may have seen it. Its grants stay as they are. What it has open under an old token
-ends. Where steward connect keeps the app's tokens, connect it with --rotate instead.`,
+ends. Where steward connect keeps the app's tokens, connect it with --rotate instead.
+An earlier --token-file, with nothing but tokens in it, is written anew.`,
 		Example: "  steward apps rotate assistant\n  steward apps rotate assistant --expires 30d --token-file ./assistant.env",
 	})
 	tokenFlags(cmd, &expires, &tokenFile)
@@ -96,7 +102,7 @@ ends. Where steward connect keeps the app's tokens, connect it with --rotate ins
 		rotate := func(ctx context.Context) (adminwire.AddedApp, error) {
 			return desk.Ask(ctx, d.Desk, adminwire.AppsRotate, adminwire.RotateApp{App: args[0], ExpiresAt: at})
 		}
-		return d.mint(cmd.Context(), rotate, tokenFile, func(w io.Writer, app adminwire.AddedApp, doors []string) {
+		return d.mint(cmd.Context(), rotate, tokenFile, true, func(w io.Writer, app adminwire.AddedApp, doors []string) {
 			sheet.RotatedApp(w, app, doors, tokenFile)
 			d.Next("steward grants list --app " + paper.Word(app.Name))
 		})
@@ -110,15 +116,20 @@ func tokenFlags(cmd *cobra.Command, expires, tokenFile *string) {
 }
 
 // mint does all that can fail before the tokens are made, since they are told once.
-func (d verbs) mint(ctx context.Context, ask func(context.Context) (adminwire.AddedApp, error), tokenFile string,
+// Over lets an earlier file of tokens be written anew.
+func (d verbs) mint(ctx context.Context, ask func(context.Context) (adminwire.AddedApp, error), tokenFile string, over bool,
 	tell func(w io.Writer, app adminwire.AddedApp, doors []string)) error {
 	status, err := desk.Ask(ctx, d.Desk, adminwire.HostStatus, adminwire.Empty{})
 	if err != nil {
 		return err
 	}
 	var file *os.File
+	made := tokenFile
 	if tokenFile != "" {
-		if file, err = argument.NewFile(tokenFile); err != nil {
+		if over && argument.HoldsTokens(tokenFile) {
+			made += ".new" // the old one stays until there is another
+		}
+		if file, err = argument.NewFile(made); err != nil {
 			return err
 		}
 		defer file.Close()
@@ -126,13 +137,16 @@ func (d verbs) mint(ctx context.Context, ask func(context.Context) (adminwire.Ad
 	added, err := ask(ctx)
 	if err != nil {
 		if file != nil {
-			err = errors.Join(err, os.Remove(tokenFile))
+			err = errors.Join(err, os.Remove(made))
 		}
 		return err
 	}
 	if file != nil {
 		_, err := file.WriteString(sheet.TokenFile(added.Tokens))
-		if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		if err = errors.Join(err, file.Sync(), file.Close()); err == nil && made != tokenFile {
+			err = os.Rename(made, tokenFile)
+		}
+		if err != nil {
 			return trouble.TokensLost(err, added.ID)
 		}
 		for i := range added.Tokens {

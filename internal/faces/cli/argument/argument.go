@@ -9,7 +9,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
@@ -80,6 +82,27 @@ func NewFile(path string) (*os.File, error) {
 		what = path + " is there already, and tokens are never written over a file"
 	}
 	return nil, trouble.New(trouble.Failed, what, "name another file with --token-file")
+}
+
+var tokenLines = regexp.MustCompile(`\A(STEWARD_[A-Z]+_TOKEN=[0-9A-Za-z_-]+\n)+\z`)
+
+const tokenFileMax = 4096 // bytes
+
+// HoldsTokens reports whether a file is one of tokens that can be written anew: this
+// user's, for this user alone, no link, and with nothing else in it.
+func HoldsTokens(path string) bool {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || info.Mode() != 0o600 || info.Size() > tokenFileMax {
+		return false
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	raw, err := io.ReadAll(io.LimitReader(file, tokenFileMax))
+	return ok && int(owner.Uid) == os.Geteuid() && err == nil && tokenLines.Match(raw)
 }
 
 // Expiry reads a time to come: a number of days, hours or minutes from now, or a

@@ -87,6 +87,11 @@ func (d verbs) runCall(cmd *cobra.Command, args []string, c calling) error {
 	}
 	h := desk.HintsOf(cmd)
 	h.Form = "steward resources show " + paper.Word(req.Resource) + " " + paper.Word(req.Method)
+	if answer.Error != nil && answer.Error.Code == string(fault.NotFound) {
+		if _, bad := desk.Ask(cmd.Context(), d.Desk, adminwire.ResourcesShow, adminwire.ResourceRef{Resource: req.Resource}); bad == nil {
+			h.List = "steward resources show " + paper.Word(req.Resource)
+		}
+	}
 	return errors.Join(err, trouble.OfAnswer(answer, h))
 }
 

@@ -85,6 +85,9 @@ minor units: --price 250 --spend-per-day 5000 --currency EUR lets calls of at mo
 		rows, err := desk.Ask(cmd.Context(), d.Desk, adminwire.GrantsAdd, adminwire.AddGrants{
 			App: args[0], Resource: args[1], Methods: args[2:], Confirm: confirm, ExpiresAt: at, Budget: budget})
 		if fault.Is(err, fault.NotFound) {
+			if all, bad := desk.Ask(cmd.Context(), d.Desk, adminwire.AppsList, adminwire.Empty{}); bad == nil && !knows(all, args[0]) {
+				return fault.From(err).With("fix", "steward apps add "+paper.Word(args[0]))
+			}
 			return d.noMethod(cmd.Context(), args[1], args[2:], err)
 		}
 		if fault.Is(err, fault.NeedsConsent) {
@@ -96,6 +99,11 @@ minor units: --price 250 --spend-per-day 5000 --currency EUR lets calls of at mo
 		return desk.Show(d.Desk, rows, func(rows adminwire.Grants) { sheet.Grants(d.Out, rows.Grants) })
 	}
 	return cmd
+}
+
+// knows reports whether there is an app of this name or ID.
+func knows(all adminwire.Apps, ref string) bool {
+	return slices.ContainsFunc(all.Apps, func(a adminwire.App) bool { return a.Name == ref || a.ID == ref })
 }
 
 // noMethod names the first method that a resource has not, if that is what is wrong.
