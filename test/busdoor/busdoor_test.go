@@ -315,6 +315,11 @@ func TestANewCapsuleWorksAsItIsWritten(t *testing.T) {
 	if out, err := check.CombinedOutput(); err != nil || string(out) != "The capsule clock 0.1.0 is one to install. It serves resources.\nnext: steward capsule install ./clock\n" {
 		t.Errorf("%v: %s", err, out)
 	}
+	h.Do("import", "--command", hosttest.Build(t, "./examples/notes", "")+" "+t.TempDir(), "--name", "clock")
+	if _, text, exit := h.Run("", "capsule", "install", filepath.Join(dir, "clock")); exit == 0 || !strings.Contains(text, "next: steward import --remove clock") {
+		t.Fatalf("a name of a server: %d, %s", exit, text)
+	}
+	h.Do("import", "--remove", "clock")
 	bare := exec.Command(h.Program, "capsule", "install", "clock", "--home", h.Home)
 	bare.Dir = dir // a folder is the caller's, not one where the host stands
 	if out, err := bare.CombinedOutput(); err != nil || capsule(t, h, "clock").Folder != filepath.Join(dir, "clock") {
@@ -345,10 +350,20 @@ func TestANewCapsuleWorksAsItIsWritten(t *testing.T) {
 		t.Errorf("a changed capsule runs: %+v", c)
 	}
 	wantListed(t, reader.Session(nil), "")
-	h.Do("capsule", "install", filepath.Join(dir, "clock"))
+	if text := h.Do("capsule", "install", filepath.Join(dir, "clock")); !strings.Contains(text, "\nreader can read this: steward grants revoke grn_") {
+		t.Errorf("who can read it from before is not told: %s", text)
+	}
 	wantListed(t, reader.Session(nil), "clock:hello")
 	if c := capsule(t, h, "clock"); c.Source != first.Source || c.Order != first.Order || c.Version != "0.2.0" {
 		t.Errorf("an upgrade changed the source or the order: %+v, then %+v", first, c)
+	}
+	other := folder(t, map[string]string{"Capsule.toml": strings.Replace(string(raw), `"me"`, `"another"`, 1)})
+	write(t, other, "clock", "")
+	if err := os.Chmod(filepath.Join(other, "clock"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, text, exit := h.Run("", "capsule", "install", other); exit == 0 || !strings.Contains(text, "next: steward capsule remove clock") {
+		t.Errorf("a name that is taken: %d, %s", exit, text)
 	}
 	for _, flags := range [][]string{nil, {"--from", dir}} {
 		refused := exec.Command(h.Program, append([]string{"capsule", "new", "other"}, flags...)...)

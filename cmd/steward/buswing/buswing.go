@@ -82,7 +82,7 @@ func New(ctx context.Context, p Parts) (*Wing, error) {
 		Inside: map[string]capsulehost.Handler{"introspect": w.introspect()}, Shipped: map[string]int{"files": 1},
 	})
 	w.Shelf, err = capsulehost.OpenShelf(ctx, p.book(), w.host, capsulehost.Pool{
-		Ensure: func(ctx context.Context, name string) error {
+		Free: w.free, Ensure: func(ctx context.Context, name string) error {
 			seed, err := builtins.Capsule(name)
 			if err != nil {
 				return err

@@ -90,6 +90,23 @@ func (w *Wing) look(ctx context.Context, c capsulehost.Installed) error {
 	return bench.Open(ctx)
 }
 
+// free refuses a name that another resource has, since a name that means two means
+// neither.
+func (w *Wing) free(ctx context.Context, name string) error {
+	r, err := w.parts.Store.Resource(ctx, w.parts.Owner, name)
+	switch {
+	case fault.Is(err, fault.NotFound), err == nil && r.Row.Alias == resource.AliasCapsule+name:
+		return nil
+	case err != nil:
+		return err
+	case r.Row.Kind == resource.Connection:
+		return fault.Newf(fault.Conflict, "an imported server has the name %s; give the capsule another in its Capsule.toml, or take the server out", name).
+			With("fix", "steward import --remove "+name)
+	}
+	return fault.Newf(fault.Conflict, "another resource has the name %s; give the capsule another in its Capsule.toml", name).
+		With("fix", "steward resources show "+name)
+}
+
 func (w *Wing) remove(ctx context.Context, name string) error {
 	alias := resource.AliasCapsule + name
 	adapter, err := w.parts.Store.ServeTools(ctx, w.parts.Owner, alias, false)

@@ -15,6 +15,9 @@ import (
 
 // Pool is where installed capsules stand as resources that can be granted.
 type Pool struct {
+	// Free says whether a capsule may have a name that the owner chose: it is no
+	// other resource's.
+	Free   func(ctx context.Context, name string) error
 	Ensure func(ctx context.Context, name string) error
 	Remove func(ctx context.Context, name string) error
 	// Place makes a capsule whose tools can be called known before it runs; one
@@ -115,6 +118,11 @@ func (s *Shelf) Install(ctx context.Context, what string, args []string) (Instal
 		c.Order = next[i].Order
 		next[i] = c
 	} else {
+		if c.Folder != "" {
+			if err := s.pool.Free(ctx, c.Name); err != nil {
+				return Installed{}, err
+			}
+		}
 		for _, o := range next {
 			c.Order = max(c.Order, o.Order)
 		}

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
@@ -121,4 +122,31 @@ func TestCapsulesAreOffAfterARestore(t *testing.T) {
 	if v, err := p.Verify(t.Context(), nil); err != nil || len(v.Mismatches) != 1 {
 		t.Errorf("another program in its place: %v, %v", v.Mismatches, err)
 	}
+}
+
+// A name that means two is refused where it would come about, and where it stands the
+// refusal names each as only it is named.
+func TestANameThatMeansTwoNamesThem(t *testing.T) {
+	p := newPool(t)
+	notes := p.upstream(t, p.owner, "notes", "add")
+	capsule := installed(t, p, "notes") // as one that comes with the host may be
+	_, err := p.Resource(t.Context(), p.owner, "notes")
+	wantFault(t, err, fault.Conflict)
+	names := strings.Split(fault.From(err).Text[strings.Index(fault.From(err).Text, ": ")+2:], ", ")
+	found := map[id.Resource]bool{}
+	for _, name := range names {
+		r, err := p.Resource(t.Context(), p.owner, name)
+		must(t, err)
+		found[r.Row.ID] = true
+	}
+	same(t, found, map[id.Resource]bool{notes.resource: true, capsule: true})
+	_, shown := fault.From(err).Details["fix"]
+	same(t, shown, true)
+
+	installed(t, p, "mail")
+	a := view.Adapter{Owner: p.owner, ID: id.New[id.Adapter](), Name: "mail", Kind: "test", State: view.Enabled}
+	r := resource.Row{ID: id.New[id.Resource](), Owner: p.owner, Kind: resource.Connection, Label: "mail", Adapter: a.ID}
+	wantFault(t, p.AddAdapter(t.Context(), a, r), fault.Conflict)
+	must(t, p.RemoveCapsule(t.Context(), p.owner, resource.AliasCapsule+"mail"))
+	must(t, p.AddAdapter(t.Context(), a, r))
 }

@@ -79,7 +79,7 @@ func entry(tx *ledger.Tx, owner id.Owner, which id.Adapter) (view.Adapter, error
 }
 
 // AddAdapter makes an upstream entry and the resource that it serves. A name that
-// the owner has in use is a Conflict.
+// the owner has in use, also for a capsule, is a Conflict.
 func (h *Holdings) AddAdapter(ctx context.Context, a view.Adapter, r resource.Row) error {
 	if err := resource.CheckLabel(a.Name); err != nil {
 		return err
@@ -99,6 +99,14 @@ func (h *Holdings) AddAdapter(ctx context.Context, a view.Adapter, r resource.Ro
 		}
 		if found {
 			return false, fault.New(fault.Conflict, "an entry with this name is there")
+		}
+		found, err = tx.One(byAlias, []any{a.Owner.String(), resource.AliasCapsule + a.Name}, &other)
+		if err != nil {
+			return false, err
+		}
+		if found {
+			return false, fault.Newf(fault.Conflict, "a capsule has the name %s already", a.Name).
+				With("fix", "import the server under another name: change it in the file, or give another --name")
 		}
 		if _, err := tx.Exec(addEntry, a.Owner.String(), a.ID.String(), a.Name, a.Kind, record.Bytes(sealed),
 			resource.Visible(a.Server), resource.Visible(a.Protocol), string(a.State), tx.Now.UnixMilli()); err != nil {

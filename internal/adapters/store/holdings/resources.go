@@ -3,6 +3,7 @@ package holdings
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
@@ -19,7 +20,7 @@ const (
 	resourceRows = "SELECT " + record.ResourceColumns + ", " + record.AdapterColumns + " FROM resources r " +
 		"LEFT JOIN adapters a ON a.owner = r.owner AND a.adapter = r.adapter WHERE r.owner = $1 AND r.state <> 'removed'"
 	allResources   = resourceRows + " ORDER BY r.created_at, r.resource"
-	namedResources = resourceRows + " AND (r.alias = $2 OR r.label = $2 OR a.name = $2) ORDER BY r.resource LIMIT 2"
+	namedResources = resourceRows + " AND (r.alias = $2 OR r.label = $2 OR a.name = $2) ORDER BY r.resource LIMIT 4"
 )
 
 // Resources lists what the owner has, with all methods, but for what was removed.
@@ -32,7 +33,7 @@ func (h *Holdings) Resources(ctx context.Context, owner id.Owner) (list []view.R
 }
 
 // Resource finds a resource by its id, alias or label or by the name of its
-// entry. A label that two of them have is a Conflict.
+// entry. A label that two of them have is a Conflict, which names them.
 func (h *Holdings) Resource(ctx context.Context, owner id.Owner, ref string) (out view.Resource, err error) {
 	err = h.ledger.Read(ctx, func(tx *ledger.Tx) error {
 		if which, err := id.Parse[id.Resource](ref); err == nil {
@@ -57,12 +58,26 @@ func (h *Holdings) Resource(ctx context.Context, owner id.Owner, ref string) (ou
 		case len(list) == 0:
 			return authority.NotFound()
 		case len(list) > 1:
-			return fault.New(fault.Conflict, "more than one resource has this name; name it by its id")
+			return ambiguous(list)
 		}
 		out = list[0]
 		return nil
 	})
 	return out, err
+}
+
+// ambiguous names each of several resources as only it is named.
+func ambiguous(list []view.Resource) *fault.Fault {
+	var names []string
+	for _, r := range list {
+		if r.Row.Alias != "" {
+			names = append(names, r.Row.Alias)
+		} else {
+			names = append(names, r.Row.ID.String())
+		}
+	}
+	return fault.Newf(fault.Conflict, "more than one resource has this name; say which: %s", strings.Join(names, ", ")).
+		With("fix", "steward resources show "+names[0])
 }
 
 func resources(tx *ledger.Tx, owner id.Owner, query string, args ...any) ([]view.Resource, error) {

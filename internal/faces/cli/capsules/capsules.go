@@ -92,12 +92,13 @@ func (d verbs) runInstall(ctx context.Context, words []string) error {
 	}
 	return desk.Show(d.Desk, c, func(c adminwire.Capsule) {
 		d.Say("The capsule %s is installed. Its source is %s.", paper.Line(c.Name), c.Source)
+		name := d.standing(ctx, c.Name)
 		if slices.Contains(c.Serves, "tools") {
 			d.Say("Nothing can call its tools before you have looked at them.")
-			d.Next("steward review " + paper.Word(c.Name))
+			d.Next("steward review " + paper.Word(name))
 			return
 		}
-		d.Next("steward grants add APP " + paper.Word(c.Name) + " read")
+		d.Next("steward grants add APP " + paper.Word(name) + " read")
 	})
 }
 
