@@ -315,7 +315,7 @@ func TestANewCapsuleWorksAsItIsWritten(t *testing.T) {
 	if out, err := check.CombinedOutput(); err != nil || string(out) != "The capsule clock 0.1.0 is one to install. It serves resources.\nnext: steward capsule install ./clock\n" {
 		t.Errorf("%v: %s", err, out)
 	}
-	h.Do("import", "--command", hosttest.Build(t, "./examples/notes", "")+" "+t.TempDir(), "--name", "clock")
+	h.Do("import", "--command", hosttest.Build(t, "./test/oracle", "")+" "+filepath.Join(t.TempDir(), "effects"), "--name", "clock")
 	if _, text, exit := h.Run("", "capsule", "install", filepath.Join(dir, "clock")); exit == 0 || !strings.Contains(text, "next: steward import --remove clock") {
 		t.Fatalf("a name of a server: %d, %s", exit, text)
 	}
@@ -345,6 +345,10 @@ func TestANewCapsuleWorksAsItIsWritten(t *testing.T) {
 	if err := os.WriteFile(manifest, []byte(strings.Replace(string(raw), "0.1.0", "0.2.0", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if c := capsule(t, h, "clock"); c.State != "changed" || c.PID == 0 {
+		t.Errorf("that the files of a capsule changed is not told: %+v", c)
+	}
+	wantListed(t, reader.Session(nil), "clock:hello") // what was installed runs on
 	h.Restart()
 	if c := capsule(t, h, "clock"); c.State != "changed" {
 		t.Errorf("a changed capsule runs: %+v", c)
@@ -447,4 +451,47 @@ func TestCapsulesComeBackFromABackup(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// Whoever writes a capsule is told what is wrong with an answer of it.
+func TestTheLogSaysWhatIsWrongWithAnAnswer(t *testing.T) {
+	h := hosttest.Start(t)
+	reader := h.AddApp("reader")
+	dir := folder(t, map[string]string{
+		"Capsule.toml": `name = "odd"
+version = "1"
+publisher = "me"
+runtime = "process"
+command = ["./odd"]
+[publish]
+"resource.v1.response.describe.*" = {}
+"resource.v1.response.read.*" = {}
+[subscribe]
+"resource.v1.request.describe" = { handler = "describe" }
+"resource.v1.request.read" = { handler = "read" }
+`,
+		"odd": `#!/bin/sh
+read -r hello
+echo '{"type":"ready"}'
+while read -r line; do
+	id=$(printf %s "$line" | sed 's/.*"id":"\([^"]*\)".*/\1/')
+	case $line in
+	*request.describe*) echo '{"type":"reply","id":"'"$id"'","payload":{"resources":[{"uri":"odd:x","name":"X"}]}}' ;;
+	*request.read*) echo '{"type":"reply","id":"'"$id"'","payload":{"uri":"odd:x","contents":[{"text":{"uri":"odd:x"}}]}}' ;;
+	esac
+done
+`})
+	if err := os.Chmod(filepath.Join(dir, "odd"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.Do("capsule", "install", dir)
+	h.Do("grants", "add", "reader", "odd", "read")
+	s := reader.Session(nil)
+	wantListed(t, s, "odd:x")
+	if _, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "odd:x"}); err == nil {
+		t.Error("contents without a text are taken")
+	}
+	if log := h.Do("capsule", "logs", "odd"); !strings.Contains(log, "steward: its answer to a read is not of the contract: ") || !strings.Contains(log, "text") {
+		t.Errorf("the log says %s", log)
+	}
 }

@@ -167,7 +167,7 @@ func (w *Wing) open() (*natsbus.Bus, error) {
 }
 
 func (w *Wing) listener() natsbus.Listener {
-	return natsbus.Listener{Described: w.Described, Read: w.WasRead, Lost: w.Lost, Tool: w.tools.Answered, Cut: w.severed, Back: w.joined,
+	return natsbus.Listener{Described: w.described, Read: w.wasRead, Lost: w.Lost, Tool: w.tools.Answered, Cut: w.severed, Back: w.joined,
 		Alarm: func(s topic.Source, text string) {
 			w.parts.Log.Warn("bus alarm", "source", s.String(), "what", text)
 		}}

@@ -274,6 +274,18 @@ func (h *Host) Life(p topic.Principal, s topic.Source) (life int64, ready bool) 
 	return 0, false
 }
 
+// Remark adds a line to the log of the capsule with this source, in the place of the one
+// before: why its last answer could not be taken.
+func (h *Host) Remark(s topic.Source, line string) {
+	for _, r := range h.snapshot() {
+		if r.source == s {
+			r.mu.Lock()
+			r.remark = line
+			r.mu.Unlock()
+		}
+	}
+}
+
 // Statuses tells how every capsule stands, by name.
 func (h *Host) Statuses() (out []Status) {
 	for _, r := range h.snapshot() {

@@ -47,6 +47,7 @@ type runtime struct {
 	process  *childprocess.Process
 	off      map[string]bool // rounds that were called off before a handler began
 	words    string          // of the process before
+	remark   string          // of the host, about its last answer that could not be taken
 	inbox    chan Request
 	open     map[string]Request            // by the id of the frame
 	working  map[string]context.CancelFunc // of a handler, by round
@@ -230,6 +231,9 @@ func (r *runtime) status() Status {
 		if words := r.process.StderrTail(); words != "" {
 			s.Log = words
 		}
+	}
+	if r.remark != "" {
+		s.Log += "\nsteward: " + r.remark + "\n"
 	}
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stewardhost/steward/internal/adapters/capsulehost/folder"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -184,8 +185,22 @@ func (s *Shelf) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// List tells how every installed capsule stands, in the operator's order.
+// List tells how every installed capsule stands, in the operator's order. One whose
+// files are others by now is Changed, though what was installed runs on until it ends.
 func (s *Shelf) List() []Status {
+	out := s.listed()
+	for i, c := range out {
+		if c.State != Ready || c.Folder == "" {
+			continue
+		}
+		if found, err := folder.Look(c.Folder); err != nil || found.Build != c.Build {
+			out[i].State, out[i].Reason = Changed, "its files are others by now; what was installed runs on until it ends, and then nothing does"
+		}
+	}
+	return out
+}
+
+func (s *Shelf) listed() []Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	running := s.host.Statuses()

@@ -46,7 +46,7 @@ func (d verbs) list() *cobra.Command {
 			}
 			t.Write(d.Out, "")
 			for _, c := range all.Capsules {
-				if c.State == "off" {
+				if c.State == "off" || c.State == "changed" {
 					d.Next(sheet.Install(c.Folder, c.Name, c.Args))
 					return
 				}
@@ -72,7 +72,7 @@ introspect shows apps, grants, calls and capsules; files serves a folder, read o
 runtime = "mcp" makes a capsule of an MCP server's resources, "wasm" runs a module.
 A program has the rights of your user, a module none. Apps see its resources once they hold
 the right read on it. Installing again takes in a changed build.`,
-		Example: "  steward capsule install ./notes\n  steward capsule install files ~/Documents/notes\n  steward grants add assistant files read",
+		Example: "  steward capsule install ./diary\n  steward capsule install files ~/Documents/notes\n  steward grants add assistant files read",
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return d.runInstall(cmd.Context(), args) }
 	return cmd
@@ -156,7 +156,7 @@ func (d verbs) check() *cobra.Command {
 		Use: "check [FOLDER]", Short: "say what is wrong with a capsule's files, without a host", Args: desk.Words(0, 1),
 		Long: `Reads the Capsule.toml of a folder, or of this one, and looks at the program or module
 that it names, as an installation does. Nothing is run and nothing is changed.`,
-		Example: "  steward capsule check ./notes",
+		Example: "  steward capsule check ./diary",
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		path := "."

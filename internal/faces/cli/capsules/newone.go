@@ -22,7 +22,7 @@ func (d verbs) newOne() *cobra.Command {
 The module stands on steward's package capsule, which is not published yet: its
 go.mod names the folder of steward's source, which is --from or, where steward was
 built in that folder or you stand in it, found by itself.`,
-		Example: "  steward capsule new notes\n  steward capsule new notes --from ~/src/steward",
+		Example: "  steward capsule new diary\n  steward capsule new diary --from ~/src/steward",
 	}
 	cmd.Flags().StringVar(&runtime, "runtime", "process", "process: a program with your rights; wasm: a module that has nothing of the machine")
 	cmd.Flags().StringVar(&from, "from", "", "the folder of steward's source")
