@@ -60,6 +60,8 @@ func restore(ctx context.Context, o copies.RestoreOptions) (copies.Restore, erro
 		return copies.Restore{}, trouble.New(trouble.Owner, fault.From(err).Text, "steward restore "+paper.Word(o.From)+" --replace, which keeps it aside")
 	case errors.Is(err, store.ErrNoKey):
 		return copies.Restore{}, trouble.New(trouble.Owner, fault.From(err).Text, "steward restore "+paper.Word(o.From)+" --key FILE")
+	case errors.Is(err, store.ErrKey):
+		return copies.Restore{}, trouble.New(trouble.Owner, fault.From(err).Text, "steward restore "+paper.Word(o.From)+" --key FILE, the key that the backup was sealed with")
 	case errors.Is(err, sqldb.ErrLocked):
 		return copies.Restore{}, trouble.New(trouble.Later, "a host runs on the folder "+o.Data, "stop it, then restore")
 	case errors.Is(err, sqldb.ErrDamaged), errors.Is(err, sqldb.ErrNewer), errors.Is(err, sqldb.ErrChanged):

@@ -122,7 +122,7 @@ func TestATakenAddressOfTheMetricsIsNamed(t *testing.T) {
 	}
 }
 
-// A backup that is not made says what is in its way, and how to make one.
+// A backup that is not made, or cannot be put back, says what is in its way and what helps.
 func TestWhyACopyIsNotMade(t *testing.T) {
 	dir := t.TempDir()
 	home := filepath.Join(dir, "home")
@@ -132,6 +132,19 @@ func TestWhyACopyIsNotMade(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := backup(t.Context(), copies.BackupOptions{Data: home, To: filepath.Join(dir, "whole"), Progress: func(string, int64, int64) {}}); err != nil {
+		t.Fatal(err)
+	}
+	for key, what := range map[string]string{
+		"none":  "the root key cannot be read: open " + dir + "/none: no such file or directory",
+		"whole": "the root key cannot be used: its file is not a key of 32 bytes",
+	} {
+		_, err := restore(t.Context(), copies.RestoreOptions{Data: filepath.Join(dir, "fresh"), From: filepath.Join(dir, "whole"), Key: filepath.Join(dir, key), Progress: func(string, int64, int64) {}})
+		want := trouble.New(trouble.Owner, what, "steward restore "+dir+"/whole --key FILE, the key that the backup was sealed with")
+		if diff := cmp.Diff(want, err); diff != "" {
+			t.Errorf("%s:\n%s", key, diff)
+		}
 	}
 	there, bare, draft := filepath.Join(dir, "there"), filepath.Join(dir, "none", "b.db"), filepath.Join(dir, "begun")
 	if err := errors.Join(os.WriteFile(there, nil, 0o600), os.WriteFile(draft+".draft", nil, 0o600)); err != nil {

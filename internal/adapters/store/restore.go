@@ -85,9 +85,9 @@ func Restore(ctx context.Context, dir string, o RestoreOptions) (out RestoredSto
 
 // The causes that a caller of Restore may want to tell apart.
 var (
-	ErrThere  = errors.New("a store is there")
-	ErrNoKey  = errors.New("the backup's root key is missing")
-	errSealed = errors.New("the root key is another than the backup's")
+	ErrThere = errors.New("a store is there")
+	ErrNoKey = errors.New("the backup's root key is missing")
+	ErrKey   = errors.New("the root key is another than the backup's") // or cannot be used
 )
 
 // storeIn tells a folder with a store, or with what is left of one, from a fresh one.
@@ -155,7 +155,7 @@ func keyTrouble(keyed bool, err error) error {
 	}
 	cause, text := ErrNoKey, "name it with --key"
 	if keyed {
-		cause, text = errSealed, "name the backup's own with --key"
+		cause, text = ErrKey, "name the backup's own with --key"
 	}
 	return fault.Newf(fault.Unavailable, "%s: %s", cause, text).Because(errors.Join(cause, err))
 }
@@ -173,7 +173,10 @@ func stageKey(dir, stage string, o RestoreOptions) (bool, error) {
 			continue
 		}
 		if err != nil {
-			return false, fault.New(fault.Unavailable, "the root key cannot be read").Because(err)
+			return false, fault.New(fault.Unavailable, "the root key cannot be read: "+err.Error()).Because(errors.Join(ErrKey, err))
+		}
+		if _, err := vault.Open(rootKey(stage)); err != nil {
+			return false, fault.New(fault.Unavailable, fault.From(err).Text).Because(errors.Join(ErrKey, err))
 		}
 		return true, nil
 	}

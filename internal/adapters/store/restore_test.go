@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -253,6 +254,14 @@ func TestABackupIsRestoredElsewhere(t *testing.T) {
 	}
 	_, err = store.Restore(t.Context(), home, store.RestoreOptions{From: bare, Key: bare + ".none"})
 	wantFault(t, err, fault.Unavailable)
+	if !errors.Is(err, store.ErrKey) {
+		t.Error(err)
+	}
+	another := filepath.Join(t.TempDir(), "another")
+	must(t, os.WriteFile(another, bytes.Repeat([]byte{7}, 32), 0o600))
+	if _, err = store.Restore(t.Context(), home, store.RestoreOptions{From: bare, Key: another, Now: n.clock.now}); !errors.Is(err, store.ErrKey) {
+		t.Error(err)
+	}
 	for what, o := range map[string]store.RestoreOptions{"named": {From: bare, Key: keyed + store.KeySuffix}, "beside": {From: keyed}} {
 		home := fresh()
 		o.Now = n.clock.now

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -110,8 +111,11 @@ func (d verbs) runImport(ctx context.Context, i importing) error {
 	}
 	loaded, err := i.Load(d.In, d.asker(ctx, i))
 	var f *fault.Fault
+	if errors.Is(err, fs.ErrNotExist) && i.File != "" {
+		return trouble.New(trouble.Failed, "there is no file "+paper.Word(i.File)+" here", "name the file of a client that has an mcpServers object: steward import FILE")
+	}
 	if err != nil && !errors.As(err, &f) {
-		return trouble.New(trouble.Failed, err.Error(), "steward import FILE")
+		return trouble.New(trouble.Failed, err.Error(), "mend that, or name another file: steward import FILE")
 	}
 	if err != nil {
 		return err

@@ -11,8 +11,10 @@ const Story = `steward lends your tools and data to AI agents, under your contro
   steward apps add APP               make an app and its tokens; steward grants add gives it methods
   steward journal list               see every call, and what is in doubt
 
-Every command but up and demo speaks to the running host of one data folder:
---home, else $STEWARD_HOME, else the folder steward of your configuration.
+Commands speak to the running host of one data folder: --home, else $STEWARD_HOME,
+else the folder steward of your configuration. No host needs to run for up, demo,
+doctor, backup, restore, version, bus config, capsule new and check, nor for daemon,
+session and turn, which have a daemon of their own.
 Times are UTC.`
 
 // ExitCodes is a topic of the help.

@@ -267,7 +267,12 @@ func parse(path string, raw []byte) (map[string]filed, error) {
 	case errors.As(err, &unknown) && len(unknown.Errors) > 0:
 		first := &unknown.Errors[0]
 		line, _ := first.Position()
-		return nil, trouble.New(trouble.Unsafe, fmt.Sprintf("%s, line %d: there is no setting %s", path, line, paper.Word(strings.Join(first.Key(), "."))), drop(path, line))
+		name := strings.Join(first.Key(), ".")
+		what, fix := fmt.Sprintf("%s, line %d: there is no setting %s", path, line, paper.Word(name)), drop(path, line)
+		if meant := nearest(name, string(raw)); meant != "" {
+			what, fix = what+"; "+meant+" is near", fmt.Sprintf("sed -i.old %s %s", paper.Word(fmt.Sprintf("%ds/%s/%s/", line, name, meant)), paper.Word(path))
+		}
+		return nil, trouble.New(trouble.Unsafe, what, fix)
 	case errors.As(err, &broken):
 		line, _ := broken.Position()
 		what, _, _ := strings.Cut(strings.TrimPrefix(broken.Error(), "toml: "), "\n")

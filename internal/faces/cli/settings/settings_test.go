@@ -94,6 +94,23 @@ func TestWhatIsWrongIsRefusedAndMended(t *testing.T) {
 	}
 }
 
+// A mistyped setting is mended, not lost.
+func TestAMistypedSettingIsNamed(t *testing.T) {
+	home := folder(t, "# mine\nlistne = '127.0.0.1:1'\n")
+	path := filepath.Join(home, File)
+	_, err := Load(home, nil, nothing)
+	want := trouble.New(trouble.Unsafe, path+", line 2: there is no setting listne; listen is near", "sed -i.old 2s/listne/listen/ '"+path+"'")
+	if diff := cmp.Diff(want, err); diff != "" {
+		t.Fatal(diff)
+	}
+	if out, err := exec.Command("sh", "-c", trouble.Of(err, trouble.Hints{}).Next).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if got, err := Load(home, nil, nothing); err != nil || got.Text(Listen) != "127.0.0.1:1" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"listen = \"127.0.0.1:0\"\n", "quiet=true", "[a]\nb=1", "debug = ", "\"quiet\" = false # x", "log_json = true\nmetrics = \"\"\"\nx\"\"\""} {
 		f.Add([]byte(seed))
