@@ -13,7 +13,7 @@ import (
 // One lock guards it; one goroutine, run, writes.
 type queue struct {
 	conn  net.Conn
-	sent  func(request string) // after a response was written
+	sent  func(request string) // before a response is written: who reads it may use the ID again at once
 	mu    sync.Mutex
 	wake  chan struct{} // holds one
 	items []outgoing
@@ -115,6 +115,9 @@ func (q *queue) take() (outgoing, bool) {
 
 // write sends one record, which counts against the bytes until it is out.
 func (q *queue) write(o outgoing) bool {
+	if o.request != "" {
+		q.sent(o.request)
+	}
 	err := q.conn.SetWriteDeadline(q.deadline())
 	if err == nil {
 		_, err = q.conn.Write(o.record)
@@ -122,9 +125,6 @@ func (q *queue) write(o outgoing) bool {
 	q.mu.Lock()
 	q.bytes -= len(o.record)
 	q.mu.Unlock()
-	if err == nil && o.request != "" {
-		q.sent(o.request)
-	}
 	return err == nil
 }
 
