@@ -320,6 +320,14 @@ func TestANewCapsuleWorksAsItIsWritten(t *testing.T) {
 		t.Fatalf("a name of a server: %d, %s", exit, text)
 	}
 	h.Do("import", "--remove", "clock")
+	h.Do("import", "--command", hosttest.Build(t, "./test/oracle", "")+" "+filepath.Join(t.TempDir(), "effects"), "--name", "introspect")
+	if text := h.Do("capsule", "install", "introspect"); !strings.Contains(text, "grants add APP @capsule-introspect read") {
+		t.Errorf("a capsule whose name means two: %s", text)
+	}
+	if _, text, exit := h.Run("", "resources", "show", "introspect"); exit == 0 || !strings.Contains(text, "next: steward resources show ") {
+		t.Errorf("a name that means two: %d, %s", exit, text)
+	}
+	h.Do("capsule", "remove", "introspect")
 	bare := exec.Command(h.Program, "capsule", "install", "clock", "--home", h.Home)
 	bare.Dir = dir // a folder is the caller's, not one where the host stands
 	if out, err := bare.CombinedOutput(); err != nil || capsule(t, h, "clock").Folder != filepath.Join(dir, "clock") {
