@@ -117,7 +117,7 @@ func TestTheFramesOfTheAuthorsPageAreTaken(t *testing.T) {
 			t.Errorf("%s: %v", m[2], err)
 		}
 	}
-	if seen != 9 {
+	if seen != 11 {
 		t.Errorf("%d frames", seen)
 	}
 }

@@ -85,7 +85,10 @@ func TestOneSessionExpires(t *testing.T) {
 	for name, g := range servers {
 		h.Do("import", g.URL+"/mcp", "--name", name, "--except", g.URL+"=127.0.0.1/32")
 		h.Approve(name, map[string]string{"ok": "read"})
-		tools[name] = app.Grant(name, "ok")["ok"]
+		app.Grant(name, "ok")
+	}
+	for _, g := range app.Grants() {
+		tools[g.Resource] = g.Tool // by resource, for both have this method
 	}
 	call := func(name string) bool {
 		t.Helper()

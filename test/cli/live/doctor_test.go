@@ -83,7 +83,7 @@ func TestWhatTheDoctorSaysHelps(t *testing.T) {
 		"tokens that others read":  {func() error { return os.Chmod(tokens, 0o755) }, 3, "folder"},
 		"a folder of all":          {func() error { return os.Chmod(h.Home, 0o777) }, 3, "folder"},
 		"a wrong setting": {func() error {
-			return os.WriteFile(filepath.Join(h.Home, "steward.toml"), []byte("# x\nlisen = 1\n"), 0o600)
+			return os.WriteFile(filepath.Join(h.Home, "steward.toml"), []byte("# x\nquieet = false\n"), 0o600)
 		}, 3, "settings"},
 		"an unsafe setting": {func() error {
 			return os.WriteFile(filepath.Join(h.Home, "steward.toml"), []byte("listen = \"0.0.0.0:1\"\n"), 0o600)
