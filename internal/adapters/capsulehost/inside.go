@@ -14,17 +14,23 @@ const insideCalls = 4
 
 // answerInside answers with a handler of the host. Its end is waited for.
 func (r *runtime) answerInside(ctx context.Context, seat Seat, h Handler) error {
+	return r.answerWith(ctx, insideCalls, func(q Request) { r.answerOne(ctx, seat, h, q) })
+}
+
+// answerWith is ready, and has so many hands take requests and answer them until ctx
+// ends. Every answer is waited for.
+func (r *runtime) answerWith(ctx context.Context, hands int, answer func(Request)) error {
 	var working sync.WaitGroup
 	defer working.Wait()
 	r.becomeReady()
-	for range insideCalls {
+	for range hands {
 		working.Go(func() {
 			for {
 				select {
 				case <-ctx.Done():
 					return
 				case q := <-r.inbox:
-					r.answerOne(ctx, seat, h, q)
+					answer(q)
 				}
 			}
 		})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/stewardhost/steward/internal/adapters/capsulehost/sandbox"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
@@ -28,23 +27,7 @@ func (r *runtime) runModule(ctx context.Context, seat Seat) error {
 		return err
 	}
 	defer module.Close()
-	var working sync.WaitGroup
-	defer working.Wait()
-	r.becomeReady()
-	for range bound.CapsuleInstances.Int() {
-		working.Go(func() {
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case q := <-r.inbox:
-					r.answerFrom(ctx, seat, module, q)
-				}
-			}
-		})
-	}
-	<-ctx.Done()
-	return ctx.Err()
+	return r.answerWith(ctx, bound.CapsuleInstances.Int(), func(q Request) { r.answerFrom(ctx, seat, module, q) })
 }
 
 func (r *runtime) answerFrom(ctx context.Context, seat Seat, module *sandbox.Module, q Request) {

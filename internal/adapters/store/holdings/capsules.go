@@ -28,23 +28,29 @@ func (h *Holdings) EnsureCapsule(ctx context.Context, owner id.Owner, seed view.
 	})
 }
 
+// capsuleOf reads the resource of a capsule.
+func capsuleOf(tx *ledger.Tx, owner id.Owner, alias string) (*view.Resource, error) {
+	var which id.Resource
+	found, err := tx.One(byAlias, []any{owner.String(), alias}, record.Text(&which))
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fault.New(fault.NotFound, "no capsule of this name is in the pool")
+	}
+	return record.ResourceByID(tx.Tx, owner, which)
+}
+
 // RemoveCapsule takes the resource of a capsule away for good; what rested on it
 // ends with it. A later installation under the same name is another resource.
 func (h *Holdings) RemoveCapsule(ctx context.Context, owner id.Owner, alias string) error {
 	return h.change(ctx, owner, id.Client{}, func(tx *ledger.Tx) (bool, error) {
-		var which id.Resource
-		found, err := tx.One(byAlias, []any{owner.String(), alias}, record.Text(&which))
+		r, err := capsuleOf(tx, owner, alias)
 		if err != nil {
 			return false, err
 		}
-		if !found {
-			return false, fault.New(fault.NotFound, "no capsule of this name is in the pool")
-		}
-		r, err := record.ResourceByID(tx.Tx, owner, which)
-		if err == nil {
-			err = removeResource(tx, owner, which)
-		}
-		if err == nil && !r.Adapter.ID.IsZero() {
+		which := r.Row.ID
+		if err = removeResource(tx, owner, which); err == nil && !r.Adapter.ID.IsZero() {
 			_, err = tx.Exec(moveEntry, owner.String(), r.Adapter.ID.String(), string(view.Removed))
 		}
 		if err != nil {
@@ -64,15 +70,7 @@ func (h *Holdings) ServeTools(ctx context.Context, owner id.Owner, alias string,
 	fresh := id.New[id.Adapter]()
 	sealed := h.vault.Seal(configured(owner, fresh), []byte("{}"))
 	err = h.change(ctx, owner, id.Client{}, func(tx *ledger.Tx) (bool, error) {
-		var which id.Resource
-		found, err := tx.One(byAlias, []any{owner.String(), alias}, record.Text(&which))
-		if err != nil {
-			return false, err
-		}
-		if !found {
-			return false, fault.New(fault.NotFound, "no capsule of this name is in the pool")
-		}
-		r, err := record.ResourceByID(tx.Tx, owner, which)
+		r, err := capsuleOf(tx, owner, alias)
 		if err != nil {
 			return false, err
 		}
@@ -88,7 +86,7 @@ func (h *Holdings) ServeTools(ctx context.Context, owner id.Owner, alias string,
 			string(view.Enabled), tx.Now.UnixMilli()); err != nil {
 			return false, err
 		}
-		_, err = tx.Exec(setAdapter, owner.String(), which.String(), fresh.String())
+		_, err = tx.Exec(setAdapter, owner.String(), r.Row.ID.String(), fresh.String())
 		return false, err
 	})
 	return out, err
