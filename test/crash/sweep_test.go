@@ -286,7 +286,9 @@ func (c *stage) saysWhy() {
 	if c.up.ProcessState.ExitCode() <= 0 {
 		c.t.Errorf("exit code %d after a failed flush:\n%s", c.up.ProcessState.ExitCode(), said)
 	}
-	if !strings.Contains(said, "error: the store ") && !strings.Contains(said, "error: the file with the node's id ") {
+	if !slices.ContainsFunc([]string{"the store ", "the file with the node's id ", "the root key cannot be used: a new one cannot be made durable"}, func(what string) bool {
+		return strings.Contains(said, "error: "+what)
+	}) {
 		c.t.Errorf("the host does not say why it ended:\n%s", said)
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
@@ -70,7 +71,9 @@ func open(path string, fresh bool) (*Vault, error) {
 	root, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && fresh:
-		root, err = mint(path)
+		if root, err = mint(path); err != nil {
+			err = fmt.Errorf("%w: %w", errMint, err)
+		}
 	case errors.Is(err, fs.ErrNotExist):
 		err = ErrMissing
 	}
@@ -89,8 +92,18 @@ func reason(err error) string {
 			return known.Error()
 		}
 	}
-	return "its file cannot be read"
+	why := "its file cannot be read"
+	if errors.Is(err, errMint) {
+		why = errMint.Error()
+	}
+	var system syscall.Errno // without the path
+	if errors.As(err, &system) {
+		why += ": " + system.Error()
+	}
+	return why
 }
+
+var errMint = errors.New("a new one cannot be made durable")
 
 var errForm = fmt.Errorf("its file is not a key of %d bytes", keyBytes)
 
