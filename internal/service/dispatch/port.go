@@ -155,8 +155,12 @@ func isAuthority(c fault.Code) bool {
 // the call as far as it was made out by then.
 func (p *Port) try(ctx context.Context, caller authority.Caller, r Request) (authority.Call, invocation.Answer, error) {
 	defer p.unsettled.begin(caller, r.Tx)()
-	def, whole := claimed(r.Ref)
-	if !whole || p.known.lets(caller, r.Ref) {
+	var def definition
+	whole := false
+	if !p.known.lets(caller, r.Ref) {
+		def, whole = claimed(r.Ref)
+	}
+	if !whole {
 		var err error
 		if def, err = p.known.resolve(ctx, p.journal, caller.Owner, r.Ref); err != nil {
 			err = unavailable(err)
