@@ -114,16 +114,20 @@ type executor struct {
 	calls  int
 	event  invocation.Event
 	during func() // called while a call is under way
+	after  func(late func(invocation.Event))
 }
 
 func (e *executor) Ready() bool                { return true }
 func (e *executor) Open(context.Context) error { return nil }
-func (e *executor) Call(context.Context, string, []byte, func(invocation.Event)) invocation.Event {
+func (e *executor) Call(_ context.Context, _ string, _ []byte, late func(invocation.Event)) invocation.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.calls++
 	if e.during != nil {
 		e.during()
+	}
+	if e.after != nil {
+		e.after(late)
 	}
 	return e.event
 }
@@ -229,5 +233,24 @@ func TestAnOutcomeThatCannotBeWrittenIsOwed(t *testing.T) {
 				t.Errorf("the trail: %+v, %v", v, err)
 			}
 		})
+	}
+}
+
+// An answer that comes in the moment in which the call ends in doubt finds the doubt,
+// however long that takes to write.
+func TestALateAnswerWaitsForTheDoubt(t *testing.T) {
+	s := newScene(t, invocation.Event{Kind: invocation.TimedOut})
+	var late sync.WaitGroup
+	s.exec.after = func(offer func(invocation.Event)) { late.Go(func() { offer(answered) }) }
+	s.journal.first = func() { <-time.After(200 * time.Millisecond) } // the answer is there meanwhile
+	tx := id.NewTx(time.Now())
+	if told := s.call(t, tx); told.Status != invocation.InDoubt {
+		t.Errorf("the caller is told %+v", told)
+	}
+	late.Wait()
+	row, err := s.journal.Invocation(t.Context(), s.hand.Owner, tx.String())
+	must(t, err)
+	if row.Row.State != invocation.ReconciledSucceeded || row.Row.Reconciled.By != "late_answer" {
+		t.Errorf("the row is %s by %q", row.Row.State, row.Row.Reconciled.By)
 	}
 }

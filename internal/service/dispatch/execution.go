@@ -20,6 +20,7 @@ type execution struct {
 	def    definition
 	row    invocation.Row
 	args   []byte
+	told   chan struct{} // closed once what the executor said was settled, or is owed
 
 	progress func(invocation.Progress)
 }
@@ -66,6 +67,7 @@ func markFault(err error) error {
 
 // send calls the executor once and settles what came of it.
 func (e *execution) send(ctx context.Context, exec Executor) invocation.Answer {
+	defer close(e.told)
 	defer e.settlePanic(invocation.Broken)
 	if err := failpoint.Hit(failpoint.Marked); err != nil {
 		return e.settle(ctx, invocation.Event{Kind: invocation.Broken, Detail: err.Error()})
@@ -137,11 +139,16 @@ func (e *execution) unknown() invocation.Answer {
 	return row.Answer()
 }
 
-// settleLate offers a clean answer that came after the doubt was recorded. There
-// is nobody to tell; the row and the owner's views have it.
+// settleLate offers a clean answer that came after the call had ended in doubt, once
+// the doubt is recorded. There is nobody to tell; the row and the owner's views have
+// it.
 func (e *execution) settleLate(ev invocation.Event) {
 	ctx, cancel := context.WithTimeout(context.Background(), lateSettle)
 	defer cancel()
+	select {
+	case <-e.told:
+	case <-ctx.Done():
+	}
 	if _, err := e.port.journal.Settle(ctx, e.caller, e.outcome(ev, true)); err != nil {
 		e.port.log.Warn("late answer not recorded", "invocation", e.row.ID.String(), "err", err)
 	}

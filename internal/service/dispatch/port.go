@@ -198,7 +198,7 @@ func (p *Port) try(ctx context.Context, caller authority.Caller, r Request) (aut
 		answer.Replayed = true
 		return c, answer, nil
 	}
-	e := execution{p, caller, def, ch.Row, args, r.Progress}
+	e := execution{p, caller, def, ch.Row, args, make(chan struct{}), r.Progress}
 	// One clock for all of it: the deadline is set once, by the decision, and a changed
 	// wall clock does not move it.
 	ctx, cancel := context.WithTimeout(ctx, ch.Row.DeadlineAt.Sub(ch.Row.ReservedAt))
