@@ -188,7 +188,7 @@ func TestACallOfACapsuleEndsAsTheTableSays(t *testing.T) {
 			all[m.Method] = "write"
 		}
 	}
-	if len(all) != 7 {
+	if len(all) != 8 {
 		t.Fatalf("the workman offers %v", all)
 	}
 	h.Approve("workman", all)
@@ -238,6 +238,19 @@ func TestACallOfACapsuleEndsAsTheTableSays(t *testing.T) {
 		if n := noted(dir, method); n != 1 {
 			t.Errorf("%s was called %d times", method, n)
 		}
+	}
+	tx := id.NewTx(time.Now()).String()
+	if first := rpc(tx, "slow", 1500); first.Error == nil || first.Error.Code != "indeterminate" {
+		t.Errorf("slow: %+v", first)
+	}
+	hosttest.WaitFor(t, "the late answer to end the doubt", func() error {
+		if again := rpc(tx, "slow", 1500); again.Status != rpcwire.OK || !again.Replayed || !strings.Contains(string(again.Result), "done") {
+			return fmt.Errorf("%+v", again)
+		}
+		return nil
+	})
+	if n := noted(dir, "slow"); n != 1 {
+		t.Errorf("slow was called %d times", n)
 	}
 	hosttest.WaitFor(t, "the hanging call to be called off", func() error {
 		if noted(dir, "called-off") != 1 {

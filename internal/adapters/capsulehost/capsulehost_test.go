@@ -3,6 +3,7 @@ package capsulehost_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/stewardhost/steward/capsule"
 	"github.com/stewardhost/steward/internal/adapters/capsulehost"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
+	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/childprocess"
@@ -62,8 +64,30 @@ var programs = map[string]func(){
 				}
 				return nil, capsule.ErrNotMine
 			},
+			Tools: []capsule.Tool{{Name: "slow", Input: `{"type":"object"}`, Call: func(ctx context.Context, _ capsule.Caller, _ json.RawMessage) (capsule.Result, error) {
+				<-ctx.Done()
+				return capsule.Result{Contents: []capsule.ToolContent{capsule.Say("done all the same")}}, nil
+			}}},
 		})
 		fmt.Fprintln(os.Stderr, "ended", err)
+	},
+	// keeper answers every call when it is asked what it serves.
+	"keeper": func() {
+		greet()
+		fmt.Println(`{"type":"ready"}`)
+		var ids []string
+		for in.Scan() {
+			f, _ := capsulewire.DecodeHostFrame(in.Bytes())
+			if f.Type == capsulewire.Request {
+				ids = append(ids, f.ID)
+				fmt.Fprintln(os.Stderr, "heard")
+			}
+			for f.Topic == topic.DescribeRequest && len(ids) > 0 {
+				line, _ := capsulewire.EncodeFrame(capsulewire.CapsuleFrame{Type: capsulewire.Reply, ID: ids[0], Payload: capsulewire.Raw(`{}`)})
+				os.Stdout.Write(line)
+				ids = ids[1:]
+			}
+		}
 	},
 	// server is an MCP server, which the host knows nothing else of.
 	"server": func() {
@@ -152,8 +176,9 @@ func newBench(t *testing.T, inside map[string]capsulehost.Handler) *bench {
 func (b *bench) install(t *testing.T, program string, more ...string) (capsulehost.Installed, *seat) {
 	t.Helper()
 	folder := t.TempDir()
-	manifest := fmt.Sprintf("name = %q\nversion = \"1\"\nruntime = \"process\"\ncommand = [%q, %q]\n[publish]\n%q = {}\n%q = {}\n[subscribe]\n%q = { handler = \"describe\" }\n%q = { handler = \"read\" }\n",
-		program, os.Args[0], program, "resource.v1.response.describe.*", "resource.v1.response.read.*", topic.DescribeRequest, topic.ReadRequest)
+	manifest := fmt.Sprintf("name = %q\nversion = \"1\"\nruntime = \"process\"\ncommand = [%q, %q]\n[publish]\n%q = {}\n%q = {}\n%q = {}\n%q = {}\n[subscribe]\n%q = { handler = \"tools\" }\n%q = { handler = \"execute\" }\n%q = { handler = \"describe\" }\n%q = { handler = \"read\" }\n",
+		program, os.Args[0], program, "resource.v1.response.describe.*", "resource.v1.response.read.*", topic.ToolsResponse+".*", topic.Executed+".*",
+		topic.ToolsRequest, topic.Execute+".*", topic.DescribeRequest, topic.ReadRequest)
 	if err := os.WriteFile(filepath.Join(folder, "Capsule.toml"), []byte(manifest+strings.Join(more, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -239,6 +264,48 @@ func TestACancelledReadEndsAtTheCapsule(t *testing.T) {
 	}
 	if len(s.answers) != 0 {
 		t.Errorf("answered all the same: %s", <-s.answers)
+	}
+}
+
+func callOf(t *testing.T, round, tool string) capsulehost.Request {
+	t.Helper()
+	return ask(t, topic.Execute+"."+tool, round, fmt.Sprintf(`{"call-id":%q,"arguments":{}}`, round))
+}
+
+// What a tool did is said even if nobody waits any more (pool page, section 6).
+func TestACallThatIsOverMayStillBeAnswered(t *testing.T) {
+	b := newBench(t, nil)
+	_, s := b.install(t, "notes")
+	s.take(callOf(t, "c1", "slow"))
+	s.take(ask(t, topic.Cancel+".c1", "c1", "{}"))
+	if got := next(t, s.answers); !strings.HasPrefix(got, "c1 ") || !strings.Contains(got, "all the same") {
+		t.Error(got)
+	}
+}
+
+// Those that are over take no room from others, and only the last of them count.
+func TestOnlySoManyCallsThatAreOverMayBeAnswered(t *testing.T) {
+	b := newBench(t, nil)
+	_, s := b.install(t, "keeper")
+	next(t, b.joined)
+	const most = 70
+	var want []string
+	for i := range most {
+		round := fmt.Sprint("c", i)
+		s.take(callOf(t, round, "slow"))
+		s.take(ask(t, topic.Cancel+"."+round, round, "{}"))
+		if i >= most-bound.CapsuleLate.Int() {
+			want = append(want, round+" {}")
+		}
+		if err := waitFor(func() bool { return strings.Count(b.Statuses()[0].Log, "heard") > i }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.take(ask(t, topic.DescribeRequest, "last", "{}"))
+	for _, w := range append(want, "last {}") {
+		if got := next(t, s.answers); got != w {
+			t.Fatalf("got %s, want %s", got, w)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -50,6 +51,7 @@ type runtime struct {
 	remark   string          // of the host, about its last answer that could not be taken
 	inbox    chan Request
 	open     map[string]Request            // by the id of the frame
+	over     []overdue                     // calls that may still be answered, oldest first
 	working  map[string]context.CancelFunc // of a handler, by round
 	listed   map[string]bool               // URIs, by a module
 }
@@ -126,7 +128,7 @@ func (r *runtime) live(ctx context.Context) error {
 	}
 	lost := make(chan struct{}, 1)
 	r.mu.Lock()
-	r.inbox, r.open = make(chan Request, r.plan.bounds.Calls), map[string]Request{}
+	r.inbox, r.open, r.over = make(chan Request, r.plan.bounds.Calls), map[string]Request{}, nil
 	r.working, r.off = map[string]context.CancelFunc{}, map[string]bool{}
 	r.state, r.reason, r.since, r.life = Starting, "", time.Now(), r.host.lives.Add(1)
 	r.mu.Unlock()
@@ -238,15 +240,15 @@ func (r *runtime) status() Status {
 	return s
 }
 
-// begin makes a request one that may be answered, under a fresh name, and forgets
-// those that nobody waits for any more.
+// begin makes a request one that may be answered, under a fresh name, and makes room
+// of those that nobody waits for any more.
 func (r *runtime) begin(q Request) (string, bool) {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, old := range r.open {
 		if now.After(old.Deadline) {
-			delete(r.open, id)
+			r.end(id)
 		}
 	}
 	if !now.Before(q.Deadline) || len(r.open) >= r.plan.bounds.Calls {
@@ -261,9 +263,38 @@ func (r *runtime) begin(q Request) (string, bool) {
 func (r *runtime) finish(id string) (Request, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	q, ok := r.open[id]
+	if q, ok := r.open[id]; ok {
+		delete(r.open, id)
+		return q, true
+	}
+	for i, late := range r.over {
+		if late.id == id {
+			r.over = slices.Delete(r.over, i, i+1)
+			return late.Request, true
+		}
+	}
+	return Request{}, false
+}
+
+// overdue is a call of a tool for which nobody waits, under the name of its frame.
+type overdue struct {
+	id string
+	Request
+}
+
+// end closes a request for which nobody waits. The answer to a call may end the
+// doubt about it all the same, if it is one of the last (pool page, section 6). The
+// lock is held.
+func (r *runtime) end(id string) {
+	q := r.open[id]
 	delete(r.open, id)
-	return q, ok
+	if _, call := q.Topic.After(topic.Execute); !call {
+		return
+	}
+	r.over = append(r.over, overdue{id, q})
+	if bound.CapsuleLate.Check(len(r.over)) != nil {
+		r.over = slices.Delete(r.over, 0, 1)
+	}
 }
 
 // callOff ends the work of a handler at once, since all who work may be busy, or
@@ -310,7 +341,7 @@ func (r *runtime) calledOff(q Request) (ids []string) {
 	for id, open := range r.open {
 		if open.Round == round {
 			ids = append(ids, id)
-			delete(r.open, id)
+			r.end(id)
 		}
 	}
 	return ids

@@ -61,6 +61,7 @@ var (
 	CapsuleInstances   = Row{"capsule_instances", 4, Count, fault.RateLimited, "bus reference 5.10; ours: requests of one module at once", "adapters/capsulehost/sandbox"}
 	HostInstances      = Row{"host_instances", 8, Count, fault.RateLimited, "ours: half a GiB of memory", "adapters/capsulehost/sandbox"}
 	CapsuleToolCalls   = Row{"capsule_tool_calls_at_once", 32, Count, fault.Unavailable, "ours: half of what a capsule takes, so that reads go on", "service/workbench"}
+	CapsuleLate        = Row{"capsule_late_calls", 64, Count, fault.Unavailable, "ours: calls of a capsule that are over and may still be answered, twice what it has at once", "service/workbench, adapters/capsulehost"}
 	CapsuleTools       = Row{"capsule_tools", 64, Count, fault.TooLarge, "ours: two contracts of methods", "protocol/capsulewire"}
 )
 
@@ -69,6 +70,6 @@ var busRows = []Row{
 	BusConnectionBytes, BusWrite, CalloutBytes, SeatAnswers, BusURLs, CapsuleDepth, CapsuleNodes, CapsuleArguments, ReplyDefinitions, ReplyDrops, ReadSnapshot, OwnerDefinitions, ResourceURIBytes, ServedTextBytes, ResourceMetaBytes,
 	ResourceIcons, ResourceIconBytes, ReadChunks, ReadContentBytes, ReadAnswerBytes, ReadErrorBytes, DescribeWarm, DescribeCold, CapsuleYoung,
 	ReadDescribe, ReadBroadcast, ReadConflict, CapsuleDeadline, BrokerDeadline, ResourceDeadline, OpenReads, CapsulesInstalled,
-	CapsuleManifest, CapsuleCalls, CapsuleRestartWait, CapsuleFamilies, CapsuleTools, CapsuleToolCalls,
+	CapsuleManifest, CapsuleCalls, CapsuleRestartWait, CapsuleFamilies, CapsuleTools, CapsuleToolCalls, CapsuleLate,
 	ModuleBytes, ModuleMemory, ModuleOutput, ModuleLocals, ModuleSignature, ModuleTable, CapsuleInstances, HostInstances,
 }

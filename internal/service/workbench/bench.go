@@ -124,8 +124,10 @@ var errEnded = fault.New(fault.Unavailable, "the capsule is not running")
 //	  ├───── deadline ──> notice ────────> TimedOut
 //	  └───── cancelled ─> notice ─> grace > answer, Cancelled
 //
-// late is never called.
-func (b *Bench) Call(ctx context.Context, name string, arguments []byte, _ func(invocation.Event)) invocation.Event {
+// Where it ends in doubt, late is called with the answer, at most once and from
+// another goroutine, if it comes within bound.RepeatGuard and the call is one of the
+// capsule's last bound.CapsuleLate.
+func (b *Bench) Call(ctx context.Context, name string, arguments []byte, late func(invocation.Event)) invocation.Event {
 	q, err := b.host.ask(b)
 	if err != nil {
 		return unreached(err)
@@ -145,7 +147,7 @@ func (b *Bench) Call(ctx context.Context, name string, arguments []byte, _ func(
 	case err != nil && !sent:
 		return unreached(err)
 	case err != nil:
-		return event(invocation.Broken, fault.From(err).Text)
+		return b.leave(q, late, event(invocation.Broken, fault.From(err).Text))
 	}
 	if err := failpoint.Hit(failpoint.Sent); err != nil {
 		return event(invocation.Broken, err.Error())
@@ -154,26 +156,34 @@ func (b *Bench) Call(ctx context.Context, name string, arguments []byte, _ func(
 	case a := <-q.answer:
 		return eventOf(a)
 	case <-q.gone:
-		return b.lastWord(q, event(invocation.Broken, "the capsule or the bus went away before it answered"))
+		return b.lastWord(q, late, event(invocation.Broken, "the capsule or the bus went away before it answered"))
 	case <-ctx.Done():
 	}
 	_ = b.host.ports.Cancel(q.Principal, q.ID) // a notice; the call is over in any case
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return event(invocation.TimedOut, "no answer before the deadline")
+		return b.leave(q, late, event(invocation.TimedOut, "no answer before the deadline"))
 	}
-	return b.lastWord(q, event(invocation.Cancelled, "no answer after the cancellation"))
+	return b.lastWord(q, late, event(invocation.Cancelled, "no answer after the cancellation"))
 }
 
 // lastWord waits a moment for an answer that is under way.
-func (b *Bench) lastWord(q *question, otherwise invocation.Event) invocation.Event {
+func (b *Bench) lastWord(q *question, late func(invocation.Event), otherwise invocation.Event) invocation.Event {
 	grace := time.NewTimer(bound.CallGrace.Duration())
 	defer grace.Stop()
 	select {
 	case a := <-q.answer:
 		return eventOf(a)
 	case <-grace.C:
-		return otherwise
+		return b.leave(q, late, otherwise)
 	}
+}
+
+// leave ends the waiting with a doubt, unless the answer came in the same moment.
+func (b *Bench) leave(q *question, late func(invocation.Event), doubt invocation.Event) invocation.Event {
+	if a, answered := b.host.leave(q, late, time.Now()); answered {
+		return eventOf(a)
+	}
+	return doubt
 }
 
 func eventOf(a tool.Answer) invocation.Event {

@@ -6,11 +6,12 @@
 // the principal's name, at most once; only that capsule's answer to that call
 // counts, and once; every doubt is told as one, so that a capsule that dies in the
 // middle of a call leaves it indeterminate; what was not published is told as not
-// sent. It does not promise that a capsule does what its tool says, and takes no
-// answer after the call has ended.
+// sent; the answer to a call that ended in doubt is offered as a late one. It does
+// not promise that a capsule does what its tool says.
 //
 // Bounds: bound.CapsuleToolCalls open calls a capsule, the deadline of the caller,
-// bound.StartDeadline for a listing. One lock guards the open questions and the
+// bound.StartDeadline for a listing, bound.CapsuleLate calls of a capsule that may
+// still be answered. One lock guards the open questions and the
 // benches; no port is called under it. Close waits for every goroutine.
 package workbench
 
@@ -24,6 +25,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/bus/describe"
 	"github.com/stewardhost/steward/internal/domain/bus/tool"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
+	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -64,6 +66,9 @@ type question struct {
 	tool.Question
 	answer chan tool.Answer // has room for the one
 	gone   chan struct{}    // closed when the capsule has ended, or the bus is away
+
+	leftAt time.Time // when the waiting for a call ended in doubt
+	late   func(invocation.Event)
 }
 
 type stray struct {
@@ -193,10 +198,12 @@ func (w *Workbench) Answered(a tool.Answer) {
 	if q != nil {
 		why = q.Drop(a)
 	}
+	if why == "" && q.isTooLate(time.Now()) {
+		why = describe.StaleRound
+	}
 	if why == "" {
-		delete(w.questions, a.ID)
+		w.deliver(q, a)
 		w.mu.Unlock()
-		q.answer <- a
 		return
 	}
 	count := w.strayed(stray{a.Source, why}, time.Now())
@@ -204,6 +211,58 @@ func (w *Workbench) Answered(a tool.Answer) {
 	if count > 0 {
 		w.ports.Dropped(a, why, count)
 	}
+}
+
+// deliver gives an answer to whoever waits, exactly once; the lock is held. Of what
+// comes late, an answer of the capsule's own is offered.
+func (w *Workbench) deliver(q *question, a tool.Answer) {
+	delete(w.questions, q.ID)
+	if q.leftAt.IsZero() {
+		q.answer <- a // has room, and leave must not look before it is there
+		return
+	}
+	ev := eventOf(a)
+	if !w.closed && (ev.Kind == invocation.Answered || ev.Kind == invocation.ToolError) {
+		w.work.Go(func() { q.late(ev) })
+	}
+}
+
+// leave ends the waiting for a call. An answer that came in the same moment is
+// given; one that comes later goes to late, for as long as the owner's hold-back of
+// equal calls lasts.
+func (w *Workbench) leave(q *question, late func(invocation.Event), now time.Time) (tool.Answer, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case a := <-q.answer:
+		return a, true
+	default:
+	}
+	if late == nil {
+		return tool.Answer{}, false // forget drops it
+	}
+	q.leftAt, q.late = now, late
+	var oldest *question
+	left := 0
+	for id, other := range w.questions {
+		switch {
+		case other.isTooLate(now):
+			delete(w.questions, id)
+		case !other.leftAt.IsZero() && other.Source == q.Source && other.Principal == q.Principal:
+			left++
+			if oldest == nil || other.leftAt.Before(oldest.leftAt) {
+				oldest = other
+			}
+		}
+	}
+	if bound.CapsuleLate.Check(left) != nil {
+		delete(w.questions, oldest.ID)
+	}
+	return tool.Answer{}, false
+}
+
+func (q *question) isTooLate(now time.Time) bool {
+	return !q.leftAt.IsZero() && now.Sub(q.leftAt) > bound.RepeatGuard.Duration()
 }
 
 // strayEvery is how often strays of one source and reason are told.
@@ -236,7 +295,7 @@ func (w *Workbench) ask(b *Bench) (*question, error) {
 	defer w.mu.Unlock()
 	open := 1
 	for _, other := range w.questions {
-		if other.Source == b.source && other.Principal == b.principal {
+		if other.Source == b.source && other.Principal == b.principal && other.leftAt.IsZero() {
 			open++
 		}
 	}
@@ -247,8 +306,11 @@ func (w *Workbench) ask(b *Bench) (*question, error) {
 	return q, nil
 }
 
+// forget drops a question that is over, unless its answer may come late.
 func (w *Workbench) forget(q *question) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.questions, q.ID)
+	if q.leftAt.IsZero() {
+		delete(w.questions, q.ID)
+	}
 }

@@ -280,6 +280,101 @@ func TestWhatDoesNotCountIsTold(t *testing.T) {
 	})
 }
 
+// After each kind of doubt the capsule's own answer is offered, once; what says
+// nothing of what it did is not.
+func TestALateAnswerIsOffered(t *testing.T) {
+	quiet := func(*shop, tool.Question, func()) {}
+	for name, c := range map[string]struct {
+		lost  error
+		doubt func(s *shop, q tool.Question, cancel func())
+		late  func(s *shop, q tool.Question)
+		want  []invocation.EventKind
+	}{
+		"after the deadline": {nil, quiet, func(s *shop, q tool.Question) { forge(s, q, nil) }, []invocation.EventKind{invocation.Answered}},
+		"after the cancellation": {nil, func(_ *shop, _ tool.Question, cancel func()) { cancel() },
+			func(s *shop, q tool.Question) { s.Answered(s.good(q)) }, []invocation.EventKind{invocation.Answered}},
+		"after the bus was away": {nil, func(s *shop, _ tool.Question, _ func()) { s.Severed() },
+			func(s *shop, q tool.Question) { s.Answered(s.good(q)) }, []invocation.EventKind{invocation.Answered}},
+		"perhaps sent": {errors.New("x"), quiet,
+			func(s *shop, q tool.Question) { s.Answered(s.good(q)) }, []invocation.EventKind{invocation.Answered}},
+		"an error": {nil, quiet, func(s *shop, q tool.Question) {
+			a := s.good(q)
+			a.IsError = true
+			s.Answered(a)
+		}, []invocation.EventKind{invocation.ToolError}},
+		"lost": {nil, quiet, func(s *shop, q tool.Question) {
+			a := s.good(q)
+			a.Result, a.Lost = nil, true
+			s.Answered(a)
+		}, nil},
+		"too late": {nil, quiet, func(s *shop, q tool.Question) {
+			<-time.After(bound.RepeatGuard.Duration() + 1)
+			s.Answered(s.good(q))
+		}, nil},
+		"at the end": {nil, quiet, func(s *shop, q tool.Question) {
+			s.Close()
+			s.Answered(s.good(q))
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := open(t)
+				b := s.bench(t)
+				if err := b.Open(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				s.lost = c.lost
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var got []invocation.EventKind
+				ended := make(chan invocation.Event, 1)
+				go func() {
+					ended <- b.Call(ctx, "add", nil, func(ev invocation.Event) { got = append(got, ev.Kind) })
+				}()
+				q := <-s.calls
+				c.doubt(s, q, cancel)
+				if ev := <-ended; invocation.Classify(ev).State != invocation.Indeterminate {
+					t.Fatalf("it is %+v", ev)
+				}
+				c.late(s, q)
+				synctest.Wait()
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// Calls that are over take no room from others, and only the last of them count.
+func TestOnlySoManyLateCallsAreRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		b := s.bench(t)
+		if err := b.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		const more = 6
+		late := 0
+		var over []tool.Question
+		for range bound.CapsuleLate.Int() + more {
+			ctx, stop := context.WithTimeout(t.Context(), time.Second)
+			if ev := b.Call(ctx, "add", nil, func(invocation.Event) { late++ }); ev.Kind != invocation.TimedOut {
+				t.Fatalf("it is %+v", ev)
+			}
+			stop()
+			over = append(over, <-s.calls)
+		}
+		for i, q := range over {
+			s.Answered(s.good(q))
+			synctest.Wait()
+			if want := max(0, i+1-more); late != want {
+				t.Fatalf("after %d answers %d were offered, want %d", i+1, late, want)
+			}
+		}
+	})
+}
+
 // One over what a capsule may have at once is not sent.
 func TestOpenCallsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -38,6 +38,11 @@ func main() {
 			<-time.After(time.Second) // an answer now would be in a race with the host's own clock
 			return capsule.Result{}, ctx.Err()
 		}),
+		tool("slow", "Is done too late.", "", func(ctx context.Context, _ capsule.Caller) (capsule.Result, error) {
+			<-ctx.Done()
+			<-time.After(time.Second)
+			return capsule.Result{Contents: []capsule.ToolContent{capsule.Say("done")}}, nil
+		}),
 		tool("fail", "Fails.", "", func(context.Context, capsule.Caller) (capsule.Result, error) {
 			return capsule.Result{}, errors.New("the shop is closed")
 		}),
