@@ -72,6 +72,7 @@ type Broker struct {
 
 // room is what is going on for one principal.
 type room struct {
+	view     int64 // which capsules there are; another number each time that may have changed
 	flight   *flight
 	snapshot *describe.Result // of the last complete round, while it is good
 	taken    time.Time        // when
@@ -82,6 +83,7 @@ type room struct {
 
 // flight is one round and who waits for it.
 type flight struct {
+	view   int64 // that it asks
 	round  *describe.Round
 	timer  *time.Timer
 	landed chan struct{} // closed when result and err are there
@@ -132,12 +134,29 @@ func (b *Broker) List(ctx context.Context, p topic.Principal) (describe.Result, 
 	if p.IsZero() {
 		return describe.Result{}, nobody()
 	}
-	f := b.fly(p)
-	select {
-	case <-f.landed:
-		return f.result, f.err
-	case <-ctx.Done():
-		return describe.Result{}, gaveUp(ctx)
+	f, err := b.listed(ctx, p)
+	if err != nil {
+		return describe.Result{}, err
+	}
+	return f.result, f.err
+}
+
+// listed waits for a round that asked whoever was there when it was called. One that
+// was open already may not have asked a capsule that came since.
+func (b *Broker) listed(ctx context.Context, p topic.Principal) (*flight, error) {
+	b.mu.Lock()
+	view := b.room(p).view
+	b.mu.Unlock()
+	for {
+		f := b.fly(p)
+		select {
+		case <-f.landed:
+		case <-ctx.Done():
+			return f, gaveUp(ctx)
+		}
+		if f.view >= view || f.err != nil {
+			return f, nil
+		}
 	}
 }
 
@@ -148,11 +167,12 @@ func (b *Broker) fly(p topic.Principal) *flight {
 		b.mu.Unlock()
 		return f
 	}
+	view := b.room(p).view
 	b.mu.Unlock()
 	members := b.ports.Members(p)
 
 	now := time.Now()
-	f := &flight{round: describe.Start(p, newName(), members, now), landed: make(chan struct{})}
+	f := &flight{view: view, round: describe.Start(p, newName(), members, now), landed: make(chan struct{})}
 	b.mu.Lock()
 	r := b.room(p)
 	if r.flight != nil { // somebody was quicker
@@ -188,20 +208,20 @@ func (b *Broker) land(p topic.Principal, f *flight, err error) {
 	f.err = err
 	if err == nil {
 		f.result = f.round.Result()
-		r.remember(f.result)
+		r.remember(f)
 	}
 	close(f.landed)
 	b.mu.Unlock()
 	b.auditResult(p, f.result)
 }
 
-func (r *room) remember(result describe.Result) {
+func (r *room) remember(f *flight) {
 	r.snapshot = nil
-	if result.Complete {
-		r.snapshot, r.taken = &result, time.Now()
+	if f.result.Complete && f.view == r.view {
+		r.snapshot, r.taken = &f.result, time.Now()
 	}
 	r.missing = map[topic.Source]bool{}
-	for _, m := range result.Missing {
+	for _, m := range f.result.Missing {
 		r.missing[m.Source] = true
 	}
 }
@@ -284,7 +304,7 @@ func (b *Broker) Lost(p topic.Principal, n int) {
 // Joined says that a runtime takes requests from now on.
 func (b *Broker) Joined(p topic.Principal) {
 	b.mu.Lock()
-	b.room(p).snapshot = nil
+	b.room(p).changed()
 	b.mu.Unlock()
 	b.ports.Changed(p)
 }
@@ -294,7 +314,7 @@ func (b *Broker) Joined(p topic.Principal) {
 func (b *Broker) Left(p topic.Principal, s topic.Source) {
 	b.mu.Lock()
 	r := b.room(p)
-	r.snapshot = nil
+	r.changed()
 	delete(r.missing, s)
 	f := r.flight
 	done := false
@@ -329,6 +349,12 @@ func (b *Broker) Severed(p topic.Principal) {
 	if f != nil {
 		b.land(p, f, severed())
 	}
+}
+
+// changed forgets what was known of other capsules than there are now. The lock is held.
+func (r *room) changed() {
+	r.view++
+	r.snapshot = nil
 }
 
 func severed() *fault.Fault {

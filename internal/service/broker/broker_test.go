@@ -236,6 +236,42 @@ func TestALateAnswerIsAChange(t *testing.T) {
 	})
 }
 
+// BF5: who asks after a capsule has come is told of it, also while a round is open
+// that did not ask it; and what that round found is not relied on.
+func TestAListAsksWhoWasThereWhenItWasAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow, elder := warm("slow", alice, 2, "n:1"), warm("elder", alice, 1, "n:1", "n:2")
+		slow.after = 400 * time.Millisecond
+		w := newWire(t, slow)
+		var lists sync.WaitGroup
+		list := func(want ...string) {
+			lists.Go(func() {
+				if got, err := w.List(t.Context(), alice); err != nil || !got.Complete || !slices.Equal(uris(got), want) {
+					t.Errorf("%q, complete %v, %v, want %q", uris(got), got.Complete, err, want)
+				}
+			})
+			synctest.Wait()
+		}
+		list("n:1")
+		<-time.After(100 * time.Millisecond)
+		w.mu.Lock()
+		w.capsules = append(w.capsules, elder)
+		w.mu.Unlock()
+		w.Joined(alice)
+		list("n:1", "n:2")
+		list("n:1", "n:2")
+		<-time.After(350 * time.Millisecond) // the first round is over, the second one is not
+		got, err := w.Read(t.Context(), asker(alice), "n:1")
+		if err != nil || got.Contents[0].Text != "elder" {
+			t.Errorf("n:1 is read from %+v, %v", got.Contents, err)
+		}
+		lists.Wait()
+		if len(w.describes) != 2 {
+			t.Errorf("%d rounds", len(w.describes))
+		}
+	})
+}
+
 // A71, I78: what crosses over is dropped, counted and audited.
 func TestAnswersThatCrossOverAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
