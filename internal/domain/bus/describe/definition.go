@@ -1,6 +1,7 @@
 package describe
 
 import (
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -53,13 +54,8 @@ func Admit(d Definition) (Definition, error) {
 			return Definition{}, err
 		}
 	}
-	if len(d.Audience) > maxAudience {
-		return Definition{}, fault.New(fault.InvalidRequest, "an audience holds user and assistant, each at most once")
-	}
-	for _, role := range d.Audience {
-		if role != "user" && role != "assistant" {
-			return Definition{}, fault.New(fault.InvalidRequest, "an audience is user or assistant")
-		}
+	if err := checkAudience(d.Audience); err != nil {
+		return Definition{}, err
 	}
 	if err := bound.ResourceIcons.Check(len(d.Icons)); err != nil {
 		return Definition{}, err
@@ -69,16 +65,35 @@ func Admit(d Definition) (Definition, error) {
 			return Definition{}, err
 		}
 	}
-	if d.Priority != nil {
-		clamped := min(max(*d.Priority, 0), 1)
-		d.Priority = &clamped
-	}
+	d.Priority = clamped(d.Priority)
 	if d.LastModified != nil && !isTime(*d.LastModified) {
 		d.LastModified = nil
 	}
 	var err error
 	d.Meta, err = AdmitMeta(d.Meta)
 	return d, err
+}
+
+func checkAudience(roles []string) error {
+	if len(roles) > maxAudience {
+		return fault.New(fault.InvalidRequest, "an audience holds user and assistant, each at most once")
+	}
+	for _, role := range roles {
+		if role != "user" && role != "assistant" {
+			return fault.New(fault.InvalidRequest, "an audience is user or assistant")
+		}
+	}
+	return nil
+}
+
+// clamped is a priority between 0 and 1, nil for what is no number: it would spoil the
+// whole list.
+func clamped(priority *float64) *float64 {
+	if priority == nil || math.IsNaN(*priority) {
+		return nil
+	}
+	within := min(max(*priority, 0), 1)
+	return &within
 }
 
 // CheckURI holds a URI to the limits: opaque bytes with a scheme, without control

@@ -281,11 +281,60 @@ func TestWhatIsOddInADefinitionIsMended(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	if got, err := describe.Admit(describe.Definition{URI: "n:a", Name: "a", Priority: number(math.NaN())}); err != nil || got.Priority != nil {
+		t.Errorf("a priority that is no number is %v, %v", got.Priority, err)
+	}
 	for in, want := range map[float64]float64{-1: 0, 0.5: 0.5, math.Inf(1): 1} {
 		got, err := describe.Admit(describe.Definition{URI: "n:a", Name: "a", Priority: number(in), LastModified: text("2026-11-30T12:00:00Z")})
 		if err != nil || *got.Priority != want || got.LastModified == nil {
 			t.Errorf("priority %v is %v", in, got.Priority)
 		}
+	}
+}
+
+// What a client is shown of a resource is told apart, each part of it; who serves it is
+// not shown.
+func TestAnyChangeThatIsShownIsAnotherDigest(t *testing.T) {
+	text, size, priority := func(s string) *string { return &s }, uint32(1), 0.5
+	whole := func() describe.Listed {
+		return describe.Listed{Definition: describe.Definition{URI: "n:a", Name: "a", Title: text("t"), Description: text("d"), MimeType: text("m"), Size: &size,
+			Audience: []string{"user"}, Priority: &priority, LastModified: text("2026-11-30"), Meta: strictjson.Raw(`{"x":1}`),
+			Icons: []describe.Icon{{Src: "https://a", MimeType: text("image/png"), Sizes: []string{"any"}, Theme: text("dark")}}}, Capsule: "c"}
+	}
+	sum := func(change func(*describe.Listed)) string {
+		l := whole()
+		change(&l)
+		return describe.Result{Listed: []describe.Listed{l}}.Digest().String()
+	}
+	same := sum(func(*describe.Listed) {})
+	if sum(func(l *describe.Listed) { l.Capsule, l.Owner = "other", topic.SourceOf("t", "other", "") }) != same {
+		t.Error("another capsule with the same resources is another digest")
+	}
+	seen := map[string]string{same: "nothing"}
+	other, more := uint32(2), 0.75
+	for name, change := range map[string]func(*describe.Listed){
+		"uri":         func(l *describe.Listed) { l.URI = "n:b" },
+		"name":        func(l *describe.Listed) { l.Name = "b" },
+		"title":       func(l *describe.Listed) { l.Title = nil },
+		"description": func(l *describe.Listed) { l.Description = text("e") },
+		"type":        func(l *describe.Listed) { l.MimeType = text("n") },
+		"size":        func(l *describe.Listed) { l.Size = &other },
+		"audience":    func(l *describe.Listed) { l.Audience = []string{"assistant"} },
+		"priority":    func(l *describe.Listed) { l.Priority = &more },
+		"no priority": func(l *describe.Listed) { l.Priority = nil },
+		"modified":    func(l *describe.Listed) { l.LastModified = text("2026-12-01") },
+		"meta":        func(l *describe.Listed) { l.Meta = nil },
+		"icon":        func(l *describe.Listed) { l.Icons[0].Src = "https://b" },
+		"icon type":   func(l *describe.Listed) { l.Icons[0].MimeType = nil },
+		"icon sizes":  func(l *describe.Listed) { l.Icons[0].Sizes = []string{"any", "1x1"} },
+		"icon theme":  func(l *describe.Listed) { l.Icons[0].Theme = text("light") },
+		"no icon":     func(l *describe.Listed) { l.Icons = nil },
+	} {
+		got := sum(change)
+		if before, twice := seen[got]; twice {
+			t.Errorf("another %s is the digest of another %s", name, before)
+		}
+		seen[got] = name
 	}
 }
 

@@ -3,6 +3,7 @@ package describe
 import (
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
@@ -43,28 +44,44 @@ func (r Result) Owner(uri string) (topic.Source, bool) {
 	return topic.Source{}, false
 }
 
-// Digest tells two sets of resources apart, whoever serves them.
+// Digest tells two sets of resources apart by anything that a client is shown,
+// whoever serves them.
 func (r Result) Digest() digest.Digest {
 	f := digest.Join()
-	text := func(s *string) {
-		if s == nil {
-			f.Absent()
-			return
+	text := func(list ...*string) {
+		for _, s := range list {
+			if s == nil {
+				f.Absent()
+				continue
+			}
+			f.Text(*s)
 		}
-		f.Text(*s)
+	}
+	texts := func(list []string) {
+		f.Int(int64(len(list)))
+		for _, s := range list {
+			f.Text(s)
+		}
 	}
 	for _, l := range r.Listed {
 		f.Text(l.URI).Text(l.Name)
-		text(l.Title)
-		text(l.Description)
-		text(l.MimeType)
-		text(l.LastModified)
+		text(l.Title, l.Description, l.MimeType, l.LastModified)
 		if l.Size != nil {
 			f.Int(int64(*l.Size))
 		} else {
 			f.Absent()
 		}
+		if l.Priority != nil {
+			f.Text(strconv.FormatFloat(*l.Priority, 'g', -1, 64))
+		} else {
+			f.Absent()
+		}
+		texts(l.Audience)
 		f.Bytes(l.Meta).Int(int64(len(l.Icons)))
+		for _, i := range l.Icons {
+			text(&i.Src, i.MimeType, i.Theme)
+			texts(i.Sizes)
+		}
 	}
 	return f.Sum(digest.Resources)
 }
