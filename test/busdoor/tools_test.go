@@ -261,27 +261,56 @@ func TestACallOfACapsuleEndsAsTheTableSays(t *testing.T) {
 	h.Do("journal", "verify")
 }
 
+// The time of the manifest is the time of a call, however patient its caller is.
+func TestACallHasTheTimeOfTheManifest(t *testing.T) {
+	h := hosttest.Start(t)
+	app := h.AddApp("helper")
+	dir := toolFolder(t, "workman", "./test/busdoor/workman")
+	bounded(t, dir, "time_ms = 800")
+	h.Do("capsule", "install", dir)
+	h.Approve("workman", map[string]string{"hang": "read"})
+	app.Grant("workman", "hang")
+	review := h.Review("workman")
+	patience := int64(25_000)
+	got, err := app.Send(rpcwire.Request{Tx: id.NewTx(time.Now()).String(), Resource: review.Resource.ID, Contract: contractOf(review, "hang"),
+		Method: "hang", Args: rpcwire.Raw(`{}`), DeadlineMS: &patience})
+	if err != nil || got.Status != rpcwire.Indeterminate || got.Error.Details["reason"] != "timeout" || got.Usage.MS >= patience {
+		t.Errorf("%+v %+v, %v", got, got.Error, err)
+	}
+}
+
+// bounded writes the bounds of a manifest.
+func bounded(t *testing.T, dir, bounds string) {
+	t.Helper()
+	manifest, err := os.ReadFile(filepath.Join(dir, "Capsule.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "Capsule.toml", string(manifest)+"[bounds]\n"+bounds+"\n")
+}
+
+// contractOf is the contract of a method.
+func contractOf(review adminwire.Review, method string) string {
+	for _, m := range review.Methods {
+		if m.Method == method {
+			return m.Contract
+		}
+	}
+	return ""
+}
+
 // A call that the capsule's own bounds leave no room for is not sent, and that is
 // known: it is no doubt.
 func TestACallThatIsNotPassedOnIsNotSent(t *testing.T) {
 	h := hosttest.Start(t)
 	app := h.AddApp("helper")
 	dir := toolFolder(t, "workman", "./test/busdoor/workman")
-	manifest, err := os.ReadFile(filepath.Join(dir, "Capsule.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, dir, "Capsule.toml", string(manifest)+"[bounds]\ncalls = 1\n")
+	bounded(t, dir, "calls = 1")
 	h.Do("capsule", "install", dir)
 	h.Approve("workman", map[string]string{"who": "read", "hang": "read"})
 	app.Grant("workman", "who", "hang")
 	review := h.Review("workman")
-	contract := ""
-	for _, m := range review.Methods {
-		if m.Method == "hang" {
-			contract = m.Contract
-		}
-	}
+	contract := contractOf(review, "hang")
 	send := func(method string, deadline int64) rpcwire.Response {
 		got, err := app.Send(rpcwire.Request{Tx: id.NewTx(time.Now()).String(), Resource: review.Resource.ID, Contract: contract,
 			Method: method, Args: rpcwire.Raw(`{}`), DeadlineMS: &deadline})

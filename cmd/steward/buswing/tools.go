@@ -19,7 +19,8 @@ import (
 
 func (w *Wing) newTools() *workbench.Workbench {
 	return workbench.New(workbench.Ports{
-		Life: func(p topic.Principal, s topic.Source) (int64, bool) { return w.host.Life(p, s) },
+		Life:     func(p topic.Principal, s topic.Source) (int64, bool) { return w.host.Life(p, s) },
+		CallTime: func(s topic.Source) time.Duration { return w.host.CallTime(s) },
 		AskTools: func(q tool.Question, deadline time.Time) error {
 			bus, err := w.open()
 			if err != nil {

@@ -26,6 +26,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stewardhost/steward/internal/adapters/capsulehost/capsulefile"
 	"github.com/stewardhost/steward/internal/adapters/capsulehost/sandbox"
 	"github.com/stewardhost/steward/internal/domain/bus/describe"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
@@ -263,26 +264,40 @@ func (h *Host) Members(p topic.Principal) (out []describe.Member) {
 // Life numbers what runs of a capsule now, 0 if nothing does, and says whether it
 // takes requests at once. Each start has another number.
 func (h *Host) Life(p topic.Principal, s topic.Source) (life int64, ready bool) {
-	if p != h.principal {
-		return 0, false
-	}
-	for _, r := range h.snapshot() {
-		if r.source == s {
-			return r.alive()
-		}
+	if r := h.of(s); r != nil && p == h.principal {
+		return r.alive()
 	}
 	return 0, false
+}
+
+// CallTime is how long a capsule may take for a call of a tool.
+func (h *Host) CallTime(s topic.Source) time.Duration {
+	r := h.of(s)
+	if r == nil {
+		return capsulefile.Widest().Call
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.plan.bounds.Call
+}
+
+// of gives what runs of a capsule, or nil.
+func (h *Host) of(s topic.Source) *runtime {
+	for _, r := range h.snapshot() {
+		if r.source == s {
+			return r
+		}
+	}
+	return nil
 }
 
 // Remark adds a line to the log of the capsule with this source, in the place of the one
 // before: why its last answer could not be taken.
 func (h *Host) Remark(s topic.Source, line string) {
-	for _, r := range h.snapshot() {
-		if r.source == s {
-			r.mu.Lock()
-			r.remark = line
-			r.mu.Unlock()
-		}
+	if r := h.of(s); r != nil {
+		r.mu.Lock()
+		r.remark = line
+		r.mu.Unlock()
 	}
 }
 

@@ -65,6 +65,7 @@ var programs = map[string]func(){
 				return nil, capsule.ErrNotMine
 			},
 			Tools: []capsule.Tool{{Name: "slow", Input: `{"type":"object"}`, Call: func(ctx context.Context, _ capsule.Caller, _ json.RawMessage) (capsule.Result, error) {
+				fmt.Fprintln(os.Stderr, "begun")
 				<-ctx.Done()
 				return capsule.Result{Contents: []capsule.ToolContent{capsule.Say("done all the same")}}, nil
 			}}},
@@ -96,6 +97,7 @@ var programs = map[string]func(){
 			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, Text: "x"}}}, nil
 		})
 		s.AddResource(&mcp.Resource{URI: "docs:wait", Name: "wait"}, func(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			fmt.Fprintln(os.Stderr, "waits")
 			<-ctx.Done()
 			fmt.Fprintln(os.Stderr, "called off")
 			return nil, ctx.Err()
@@ -147,6 +149,7 @@ type seat struct {
 	take    func(capsulehost.Request)
 	lost    func()
 	answers chan string
+	unheard chan string
 	closed  chan struct{}
 }
 
@@ -155,11 +158,15 @@ func newBench(t *testing.T, inside map[string]capsulehost.Handler) *bench {
 	b := &bench{principal: topic.PrincipalOf(id.New[id.Owner]()), seats: make(chan *seat, 100), joined: make(chan struct{}, 100), left: make(chan topic.Source, 100)}
 	b.Host = capsulehost.New(capsulehost.Ports{
 		Admit: func(p capsulehost.Place, take func(capsulehost.Request), lost func()) (capsulehost.Seat, error) {
-			s := &seat{p, take, lost, make(chan string, 100), make(chan struct{})}
+			s := &seat{p, take, lost, make(chan string, 100), make(chan string, 100), make(chan struct{})}
 			b.seats <- s
 			return capsulehost.Seat{
 				Answer: func(q capsulehost.Request, payload []byte) error {
 					s.answers <- q.Round + " " + string(payload)
+					return nil
+				},
+				Lose: func(q capsulehost.Request, sent bool) error {
+					s.unheard <- fmt.Sprint(q.Round, " ", sent)
 					return nil
 				},
 				Close: func() { close(s.closed) },
@@ -190,6 +197,24 @@ func (b *bench) install(t *testing.T, program string, more ...string) (capsuleho
 		t.Fatal(err)
 	}
 	return c, next(t, b.seats)
+}
+
+// installServer starts the MCP server as a capsule.
+func (b *bench) installServer(t *testing.T, more string) *seat {
+	t.Helper()
+	folder := t.TempDir()
+	manifest := fmt.Sprintf("name = \"docs\"\nversion = \"1\"\nruntime = \"mcp\"\ncommand = [%q, \"server\"]\n", os.Args[0])
+	if err := os.WriteFile(filepath.Join(folder, "Capsule.toml"), []byte(manifest+more), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := b.Inspect(folder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Start(c); err != nil {
+		t.Fatal(err)
+	}
+	return next(t, b.seats)
 }
 
 func next[T any](t *testing.T, from <-chan T) (v T) {
@@ -353,6 +378,54 @@ func TestAManifestNarrowsTheBounds(t *testing.T) {
 	}
 }
 
+// No more calls run at once than the manifest says; of the next one it is known that
+// the capsule never heard of it.
+func TestNoMoreCallsRunThanTheManifestSays(t *testing.T) {
+	b := newBench(t, nil)
+	_, s := b.install(t, "notes", "[bounds]", "calls = 2")
+	next(t, b.joined)
+	for round := range 4 {
+		s.take(callOf(t, fmt.Sprint("c", round), "slow"))
+		if round > 1 {
+			if got, want := next(t, s.unheard), fmt.Sprint("c", round, " false"); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+	}
+	if err := waitFor(func() bool { return strings.Count(b.Statuses()[0].Log, "begun") == 2 }); err != nil {
+		t.Fatal(err)
+	}
+	s.take(ask(t, topic.Cancel+".c0", "c0", "{}"))
+	if got := next(t, s.answers); !strings.HasPrefix(got, "c0 ") {
+		t.Error(got)
+	}
+	s.take(callOf(t, "c4", "slow")) // there is room again
+	s.take(ask(t, topic.Cancel+".c4", "c4", "{}"))
+	if got := next(t, s.answers); !strings.HasPrefix(got, "c4 ") || len(s.unheard) != 0 {
+		t.Error(got)
+	}
+}
+
+// What the host answers itself, and what a module does, is held to it as well.
+func TestAHandlerHasOneRequestWhereTheManifestSaysSo(t *testing.T) {
+	b := newBench(t, nil)
+	s := b.installServer(t, "[bounds]\ncalls = 1\n")
+	next(t, b.joined)
+	long := readOf(t, "long", "docs:wait")
+	long.Deadline = time.Now().Add(time.Second)
+	s.take(long)
+	if err := waitFor(func() bool { return strings.Contains(b.Statuses()[0].Log, "waits") }); err != nil {
+		t.Fatal(err)
+	}
+	s.take(readOf(t, "next", "docs:a"))
+	for got := ""; !strings.HasPrefix(got, "next "); {
+		got = next(t, s.answers)
+	}
+	if time.Now().Before(long.Deadline) {
+		t.Error("two were worked on at once")
+	}
+}
+
 // BF35: a change is one end and one start, however it is made.
 func TestAChangeStartsACapsuleOnce(t *testing.T) {
 	b := newBench(t, nil)
@@ -453,19 +526,7 @@ func TestWhatWasNotInstalledIsNotStarted(t *testing.T) {
 
 func TestAnMCPServerIsACapsule(t *testing.T) {
 	b := newBench(t, nil)
-	folder := t.TempDir()
-	manifest := fmt.Sprintf("name = \"docs\"\nversion = \"1\"\nruntime = \"mcp\"\ncommand = [%q, \"server\"]\n", os.Args[0])
-	if err := os.WriteFile(filepath.Join(folder, "Capsule.toml"), []byte(manifest), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := b.Inspect(folder, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Start(c); err != nil {
-		t.Fatal(err)
-	}
-	s := next(t, b.seats)
+	s := b.installServer(t, "")
 	for _, one := range []struct {
 		q    capsulehost.Request
 		want string

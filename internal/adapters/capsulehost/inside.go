@@ -17,13 +17,13 @@ func (r *runtime) answerInside(ctx context.Context, seat Seat, h Handler) error 
 	return r.answerWith(ctx, insideCalls, func(q Request) { r.answerOne(ctx, seat, h, q) })
 }
 
-// answerWith is ready, and has so many hands take requests and answer them until ctx
-// ends. Every answer is waited for.
+// answerWith is ready, and has so many hands, or fewer where the manifest says so, take
+// requests and answer them until ctx ends. Every answer is waited for.
 func (r *runtime) answerWith(ctx context.Context, hands int, answer func(Request)) error {
 	var working sync.WaitGroup
 	defer working.Wait()
 	r.becomeReady()
-	for range hands {
+	for range min(hands, r.plan.bounds.Calls) {
 		working.Go(func() {
 			for {
 				select {

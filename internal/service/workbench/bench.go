@@ -136,7 +136,7 @@ func (b *Bench) Call(ctx context.Context, name string, arguments []byte, late fu
 	if life, ready := b.host.ports.Life(b.principal, b.source); !ready || !b.knows(life) {
 		return unreached(errEnded) // whoever ends from now on is seen, since the question is open
 	}
-	ctx, cancel := context.WithTimeout(ctx, bound.CallDeadline.Duration())
+	ctx, cancel := context.WithTimeout(ctx, b.host.ports.CallTime(b.source))
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	if len(arguments) == 0 {

@@ -36,6 +36,8 @@ type Ports struct {
 	// Life numbers what runs of a capsule now, 0 if nothing does, and says whether it
 	// takes requests at once.
 	Life func(topic.Principal, topic.Source) (life int64, ready bool)
+	// CallTime is how long a capsule may take for a call.
+	CallTime func(topic.Source) time.Duration
 	// AskTools, Execute and Cancel send to one capsule; its answers come to Answered.
 	// Execute publishes one message at most, and tells whether it may have.
 	AskTools func(q tool.Question, deadline time.Time) error

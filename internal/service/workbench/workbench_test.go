@@ -30,9 +30,11 @@ type shop struct {
 
 	mu      sync.Mutex
 	life    int64
-	starts  bool // it takes nothing yet
+	time    time.Duration // for a call
+	starts  bool          // it takes nothing yet
 	bus     error
-	lost    error // of a message that may have gone out
+	until   time.Time // of the last call
+	lost    error     // of a message that may have gone out
 	merge   error
 	asked   []string
 	calls   chan tool.Question
@@ -42,13 +44,14 @@ type shop struct {
 
 func open(t *testing.T) *shop {
 	t.Helper()
-	s := &shop{adapter: id.New[id.Adapter](), principal: topic.PrincipalOf(id.New[id.Owner]()), source: topic.SourceOf("t", "a", ""), life: 1, calls: make(chan tool.Question, 1000)}
+	s := &shop{adapter: id.New[id.Adapter](), principal: topic.PrincipalOf(id.New[id.Owner]()), source: topic.SourceOf("t", "a", ""), life: 1, time: bound.CallDeadline.Duration(), calls: make(chan tool.Question, 1000)}
 	s.Workbench = workbench.New(workbench.Ports{
 		Life: func(p topic.Principal, c topic.Source) (int64, bool) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return s.life, s.life != 0 && !s.starts
 		},
+		CallTime: func(topic.Source) time.Duration { return s.time },
 		AskTools: func(q tool.Question, _ time.Time) error {
 			s.note("tools")
 			if s.bus == nil {
@@ -56,7 +59,8 @@ func open(t *testing.T) *shop {
 			}
 			return s.bus
 		},
-		Execute: func(q tool.Question, name string, args []byte, _ time.Time) (bool, error) {
+		Execute: func(q tool.Question, name string, args []byte, deadline time.Time) (bool, error) {
+			s.until = deadline
 			s.note(name + " " + string(args))
 			if s.bus != nil {
 				return false, s.bus
@@ -340,6 +344,35 @@ func TestALateAnswerIsOffered(t *testing.T) {
 				synctest.Wait()
 				if diff := cmp.Diff(c.want, got); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// A call has as long as the capsule's manifest and its caller give it, whichever is
+// less.
+func TestACallHasTheTimeOfTheManifest(t *testing.T) {
+	for name, c := range map[string]struct{ manifest, caller, want time.Duration }{
+		"the manifest": {2 * time.Second, 20 * time.Second, 2 * time.Second},
+		"the caller":   {2 * time.Second, time.Second, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := open(t)
+				b := s.bench(t)
+				if err := b.Open(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				s.time = c.manifest
+				ctx, cancel := context.WithTimeout(t.Context(), c.caller)
+				defer cancel()
+				began := time.Now()
+				if ev := b.Call(ctx, "add", nil, nil); ev.Kind != invocation.TimedOut || time.Since(began) != c.want {
+					t.Errorf("after %v: %+v", time.Since(began), ev)
+				}
+				if left := s.until.Sub(began); left != c.want {
+					t.Errorf("the capsule is told of %v", left)
 				}
 			})
 		})

@@ -12,13 +12,14 @@ import (
 // can make them narrower than the host's own and never wider.
 type Bounds struct {
 	Time    time.Duration // for a list or a read
+	Call    time.Duration // for a call of a tool
 	Calls   int           // at once
 	Payload int           // bytes of one answer
 }
 
 // Widest are the host's own bounds.
 func Widest() Bounds {
-	return Bounds{bound.CapsuleDeadline.Duration(), bound.CapsuleCalls.Int(), bound.CapsuleBytes.Int()}
+	return Bounds{bound.CapsuleDeadline.Duration(), bound.CallDeadline.Duration(), bound.CapsuleCalls.Int(), bound.CapsuleBytes.Int()}
 }
 
 // Until is the deadline of a list or a read that has come at now.
@@ -54,7 +55,7 @@ func (c claimedBounds) check() (Bounds, error) {
 		row   bound.Row
 		into  func(int64)
 	}{
-		{"time_ms", c.TimeMS, bound.CapsuleDeadline, func(n int64) { b.Time = time.Duration(n) * time.Millisecond }},
+		{"time_ms", c.TimeMS, bound.CapsuleDeadline, func(n int64) { b.Time, b.Call = time.Duration(n)*time.Millisecond, time.Duration(n)*time.Millisecond }},
 		{"calls", c.Calls, bound.CapsuleCalls, func(n int64) { b.Calls = int(n) }},
 		{"payload_bytes", c.Payload, bound.CapsuleBytes, func(n int64) { b.Payload = int(n) }},
 	} {

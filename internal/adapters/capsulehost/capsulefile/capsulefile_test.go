@@ -36,7 +36,7 @@ func TestAWholeManifestIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Name != "notes" || f.Version != "1.0.0" || f.Publisher != "acme" || len(f.Command) != 2 || len(f.Families) != 1 || f.Bounds != (capsulefile.Bounds{Time: capsulefile.Widest().Time, Calls: 4, Payload: 1 << 20}) ||
+	if f.Name != "notes" || f.Version != "1.0.0" || f.Publisher != "acme" || len(f.Command) != 2 || len(f.Families) != 1 || f.Bounds != (capsulefile.Bounds{Time: capsulefile.Widest().Time, Call: capsulefile.Widest().Call, Calls: 4, Payload: 1 << 20}) ||
 		!f.Claim.Serves(topic.DescribeRequest) || !f.Claim.Serves(topic.ReadRequest) {
 		t.Errorf("%+v", f)
 	}
