@@ -50,6 +50,17 @@ func numbered(n int) []contract.Method {
 	return methods
 }
 
+func TestImportedContractsAreToldFromOthers(t *testing.T) {
+	if !contract.IsImported(contract.ImportedURL("0k3h", "e1")) {
+		t.Error("a contract that was named for an import is not taken for one")
+	}
+	for _, other := range []string{url, contract.ItemStoreURL, "https://h/contracts/imported/e1/v1", "https://steward.invalid/contracts/imported/e1/v1"} {
+		if contract.IsImported(other) {
+			t.Errorf("%s is taken for an import's", other)
+		}
+	}
+}
+
 func TestCheckURL(t *testing.T) {
 	atLimit := func(more int) string {
 		const head, tail = "https://h/contracts/", "/v1"

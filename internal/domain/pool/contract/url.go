@@ -1,8 +1,8 @@
 package contract
 
 import (
-	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -20,8 +20,16 @@ const (
 // of the upstream entry and the group's number, never on content, so a drifted
 // tool keeps its URL and its name (product page, "The house").
 func ImportedURL(installation, entry string) string {
-	return fmt.Sprintf("https://%s.steward.invalid/contracts/imported/%s/v1", installation, entry)
+	return "https://" + installation + imported + entry + "/v1"
 }
+
+// IsImported tells a contract that ImportedURL named, whatever the installation, from
+// every other.
+func IsImported(url string) bool { return strings.Contains(url, imported) }
+
+// imported stands between the installation and the entry. The top-level domain is
+// nobody's (RFC 2606), so no contract that somebody publishes has it.
+const imported = ".steward.invalid/contracts/imported/"
 
 // CheckURL accepts https://<authority>/contracts/<name>/v<major> of at most
 // bound.ContractURLBytes, in lower case, without user, query, fragment or

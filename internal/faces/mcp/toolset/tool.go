@@ -3,8 +3,8 @@ package toolset
 import (
 	"bytes"
 	"cmp"
-	"strings"
 
+	"github.com/stewardhost/steward/internal/domain/pool/contract"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/faces/mcp/frame"
 	"github.com/stewardhost/steward/internal/ground/effect"
@@ -63,7 +63,7 @@ type hints struct {
 }
 
 func newTool(m view.Callable) *Tool {
-	t := &Tool{method: m, imported: isImported(m.Target.Contract)}
+	t := &Tool{method: m, imported: contract.IsImported(m.Target.Contract)}
 	effects := m.Method.Effects
 	out := listedTool{
 		Name: m.Tool, Title: m.Method.Title, Description: m.Method.Description, Input: m.Method.Input,
@@ -85,12 +85,6 @@ func newTool(m view.Callable) *Tool {
 		t.listed[frame.Legacy] = encode(out)
 	}
 	return t
-}
-
-// isImported tells an upstream's tool from a method of the host by its contract,
-// whose name the host makes (product page, "The house").
-func isImported(contract string) bool {
-	return strings.Contains(contract, ".steward.invalid/contracts/imported/")
 }
 
 func onlyLooks(s effect.Set) bool {
