@@ -45,7 +45,6 @@ import (
 	"github.com/stewardhost/steward/internal/faces/mcp/library"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
-	"github.com/stewardhost/steward/internal/ground/secret"
 	"github.com/stewardhost/steward/internal/service/access"
 	"github.com/stewardhost/steward/internal/service/dispatch"
 )
@@ -152,13 +151,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // admit establishes who asks from the one bearer token of the request.
 func (d *Door) admit(r *http.Request) (authority.Caller, error) {
-	var token string
-	if values := r.Header.Values("Authorization"); len(values) == 1 {
-		if scheme, rest, _ := strings.Cut(values[0], " "); strings.EqualFold(scheme, "bearer") {
-			token = strings.TrimLeft(rest, " ")
-		}
-	}
-	return d.doorman.Caller(r.Context(), secret.Of(token))
+	return d.doorman.Caller(r.Context(), access.Bearer(r.Header.Values("Authorization")))
 }
 
 // refuseEntry answers a request without a live token. It names no metadata,

@@ -27,7 +27,6 @@ import (
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
-	"github.com/stewardhost/steward/internal/ground/secret"
 	"github.com/stewardhost/steward/internal/service/access"
 	"github.com/stewardhost/steward/internal/service/dispatch"
 	"github.com/stewardhost/steward/protocol/rpcwire"
@@ -77,7 +76,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request, run handler) invoca
 	if r.Method != http.MethodPost {
 		return refusal(id.Tx{}, errNotPost)
 	}
-	caller, err := d.doorman.Caller(r.Context(), bearer(r))
+	caller, err := d.doorman.Caller(r.Context(), access.Bearer(r.Header.Values("Authorization")))
 	if err != nil {
 		return refusal(id.Tx{}, err)
 	}
@@ -158,20 +157,6 @@ func note(w http.ResponseWriter, key, value string) {
 	if n, ok := w.(interface{ Note(key, value string) }); ok && value != "" {
 		n.Note(key, value)
 	}
-}
-
-// bearer takes the token from the one Authorization header; anything else is no
-// token.
-func bearer(r *http.Request) secret.Secret {
-	values := r.Header.Values("Authorization")
-	if len(values) != 1 {
-		return secret.Secret{}
-	}
-	scheme, token, ok := strings.Cut(values[0], " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") {
-		return secret.Secret{}
-	}
-	return secret.Of(strings.TrimSpace(token))
 }
 
 func isJSON(h http.Header) bool {

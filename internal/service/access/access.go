@@ -8,6 +8,7 @@ package access
 
 import (
 	"context"
+	"strings"
 
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -54,6 +55,19 @@ func (d *Doorman) Caller(ctx context.Context, token secret.Secret) (authority.Ca
 		return authority.Caller{}, refused()
 	}
 	return caller, nil
+}
+
+// Bearer is the token that a request presents: it has one Authorization header, of
+// one scheme (RFC 6750, section 2.1). Anything else is no token.
+func Bearer(authorization []string) secret.Secret {
+	if len(authorization) != 1 {
+		return secret.Secret{}
+	}
+	scheme, token, ok := strings.Cut(authorization[0], " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return secret.Secret{}
+	}
+	return secret.Of(strings.TrimSpace(token))
 }
 
 func refused() *fault.Fault {
