@@ -100,7 +100,7 @@ func up(ctx context.Context, o cli.UpOptions) (err error) {
 	host := admin.Host{Owner: p.owner, Hand: p.hand, Name: ownerName, Version: version, Node: p.store.Node(), Epoch: p.store.Epoch(),
 		StartedAt: began, Data: o.Data, Listen: []string{base}, Ceiling: o.Ceiling, Restored: p.store.RestoredAt(), Metrics: watched.where, Exempt: p.fleet.exempt, Fenced: p.store.Fenced, Alarms: p.alarms.Look}
 	webServer := httpguard.NewServer(guarded, log)
-	localServer := admin.NewServer(p.local(admin.New(host, p.services(), log)), log)
+	localServer := httpguard.NewServer(p.local(admin.New(host, p.services(), log)), log)
 	ended := make(chan error, 3)
 	go func() { ended <- webServer.Serve(httpguard.Limit(web, bound.HTTPConnections.Int())) }()
 	go func() { ended <- localServer.Serve(local) }()

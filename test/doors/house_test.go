@@ -199,7 +199,7 @@ func (h *house) open() {
 		Alarms: func(context.Context) []alarms.Alarm { return nil }},
 		admin.Services{Apps: owner.NewApps(s), Reviews: owner.NewReviews(s), Grants: owner.NewGrants(s),
 			Confirmations: owner.NewConfirmations(s), Ledger: owner.NewLedger(s), Importer: importer.New(s, h.up, log), Port: port}, log)
-	server, served := admin.NewServer(door, log), make(chan struct{})
+	server, served := httpguard.NewServer(door, log), make(chan struct{})
 	go func() {
 		defer close(served)
 		_ = server.Serve(local) // ends with Shutdown

@@ -17,9 +17,9 @@ import (
 // Header names the request in the answer and in the log.
 const Header = "X-Request-Id"
 
-// NewServer returns a server with the bounds of a connection. What a request may
-// hold is the door's affair, and so is the time for an answer, which may be a
-// stream.
+// NewServer returns a server with the bounds of a connection, whatever it is reached
+// by. What a request may hold is the door's affair, and so is the time for an answer,
+// which may be a stream or take as long as an import does.
 func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: bound.HTTPHeader.Duration(), ReadTimeout: bound.HTTPRequest.Duration(),

@@ -69,10 +69,10 @@ var (
 	ItemValueBytes    = Row{"item_value_bytes", 40 << 10, Bytes, fault.TooLarge, "pool page 10", "domain/pool/item"}
 	PageRows          = Row{"page_rows", 100, Count, fault.InvalidRequest, "pool page 8", "adapters/store"}
 	HTTPConnections   = Row{"http_connections", 8192, Count, fault.Unavailable, "threats, A69", "faces/httpguard"}
-	HTTPHeaderBytes   = Row{"http_header_bytes", 16 << 10, Bytes, fault.TooLarge, "ours: twice what browsers send", "faces/httpguard, faces/admin"}
-	HTTPHeader        = Row{"http_header_ms", 10_000, Milliseconds, fault.InvalidRequest, "threats, A69", "faces/httpguard, faces/admin"}
-	HTTPRequest       = Row{"http_request_ms", 30_000, Milliseconds, fault.InvalidRequest, "threats, A69", "faces/httpguard, faces/admin"}
-	HTTPIdle          = Row{"http_idle_s", 120, Seconds, fault.Unavailable, "ours: longer than people pause between two commands", "faces/httpguard, faces/admin"}
+	HTTPHeaderBytes   = Row{"http_header_bytes", 16 << 10, Bytes, fault.TooLarge, "ours: twice what browsers send", "faces/httpguard"}
+	HTTPHeader        = Row{"http_header_ms", 10_000, Milliseconds, fault.InvalidRequest, "threats, A69", "faces/httpguard"}
+	HTTPRequest       = Row{"http_request_ms", 30_000, Milliseconds, fault.InvalidRequest, "threats, A69", "faces/httpguard"}
+	HTTPIdle          = Row{"http_idle_s", 120, Seconds, fault.Unavailable, "ours: longer than people pause between two commands", "faces/httpguard"}
 	HTTPWrite         = Row{"http_write_ms", 10_000, Milliseconds, fault.Unavailable, "threats, A69", "faces/rpc"}
 	MCPApps           = Row{"mcp_apps", 4096, Count, fault.Unavailable, "pool page 9", "faces/mcp"}
 	MCPSessions       = Row{"mcp_sessions", 1024, Count, fault.RateLimited, "pool page 9; proof page, R14", "faces/mcp"}
