@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,7 +18,6 @@ import (
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/ground/secret"
-	"github.com/stewardhost/steward/internal/means/childprocess"
 	"github.com/stewardhost/steward/internal/means/egress"
 	"github.com/stewardhost/steward/internal/service/dispatch"
 	"github.com/stewardhost/steward/internal/service/importer"
@@ -100,13 +98,8 @@ func (f *upstreams) Use(adapter id.Adapter, owner id.Owner, e importer.Entry) er
 	if e.Remote() {
 		return f.useRemote(adapter, owner, e)
 	}
-	env := childprocess.BaseEnv()
-	for name, value := range e.Env {
-		env = append(env, name+"="+value)
-	}
+	spec := clientconfig.Server{Name: e.Name, Command: e.Command, Args: e.Args, Env: e.Env, Cwd: e.Folder()}.Process()
 	f.Fleet.Use(adapter, func() *mcpupstream.Client {
-		spec := childprocess.Spec{Command: e.Command, Args: e.Args, Env: env, Dir: e.Folder(),
-			Mask: append(slices.Collect(maps.Values(e.Env)), clientconfig.Server{Args: e.Args}.SecretWords()...)}
 		return mcpupstream.NewStdio(e.Name, spec, mcpupstream.Options{Version: version})
 	})
 	return nil

@@ -11,12 +11,10 @@ package toolbox
 import (
 	"context"
 	"io"
-	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -29,7 +27,6 @@ import (
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
-	"github.com/stewardhost/steward/internal/means/childprocess"
 	"github.com/stewardhost/steward/internal/means/egress"
 	"github.com/stewardhost/steward/internal/service/turns"
 )
@@ -85,12 +82,7 @@ func New(path, version string) (*Toolbox, error) {
 func clientOf(s clientconfig.Server, version string) (*mcpupstream.Client, error) {
 	opt := mcpupstream.Options{Version: version}
 	if s.URL == "" {
-		env := childprocess.BaseEnv()
-		for name, value := range s.Env {
-			env = append(env, name+"="+value)
-		}
-		spec := childprocess.Spec{Command: s.Command, Args: s.Args, Env: env, Dir: s.Cwd, Mask: slices.Collect(maps.Values(s.Env))}
-		return mcpupstream.NewStdio(s.Name, spec, opt), nil
+		return mcpupstream.NewStdio(s.Name, s.Process(), opt), nil
 	}
 	target, err := egress.Parse(s.URL)
 	if err != nil {

@@ -258,6 +258,19 @@ func TestASecretInsideAValueDoesNotLeave(t *testing.T) {
 	}
 }
 
+// A server repeats what it was given in its last words: a value of its environment,
+// whatever it looks like, and what looks like a secret of its arguments.
+func TestWhatAProcessWasGivenIsMasked(t *testing.T) {
+	spec := Server{Name: "s", Command: "x", Args: []string{"--port", "8080", "--token", "hunter22"}, Env: map[string]string{"PLACE": "north"}, Cwd: "/srv"}.Process()
+	slices.Sort(spec.Mask)
+	if diff := cmp.Diff([]string{"hunter22", "north"}, slices.Compact(spec.Mask)); diff != "" {
+		t.Error(diff)
+	}
+	if !slices.Contains(spec.Env, "PLACE=north") || spec.Dir != "/srv" || spec.Command != "x" || len(spec.Args) != 4 {
+		t.Errorf("%+v", spec)
+	}
+}
+
 // What was read, written as an mcpServers file, is read as the same servers, and
 // a server without its secrets tells none.
 func FuzzParse(f *testing.F) {
