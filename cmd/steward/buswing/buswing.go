@@ -37,8 +37,9 @@ type Parts struct {
 	Version string      // of the host
 	Servers bus.Servers // of somebody else; the zero value is the one in the process
 	Changed func()      // what the capsules serve may be different now
-	Merge   func(ctx context.Context, adapter id.Adapter, l importer.Listed) error
-	Log     *slog.Logger
+	// Merge takes what a capsule offers now into the pool; where it cannot, it says so in the log.
+	Merge func(ctx context.Context, adapter id.Adapter, l importer.Listed) error
+	Log   *slog.Logger
 }
 
 // Wing is the bus wing of a host, wired.

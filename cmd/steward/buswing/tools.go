@@ -12,6 +12,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
+	"github.com/stewardhost/steward/internal/service/broker"
 	"github.com/stewardhost/steward/internal/service/dispatch"
 	"github.com/stewardhost/steward/internal/service/importer"
 	"github.com/stewardhost/steward/internal/service/workbench"
@@ -37,15 +38,10 @@ func (w *Wing) newTools() *workbench.Workbench {
 		},
 		Cancel: w.askCancel,
 		Merge: func(ctx context.Context, adapter id.Adapter, offered []tool.Definition) error {
-			err := w.parts.Merge(ctx, adapter, listedOf(offered))
-			if err != nil {
-				w.parts.Log.Warn("what a capsule offers now could not be merged", "adapter", adapter.String(), "err", err)
-			}
-			return err
+			return w.parts.Merge(ctx, adapter, listedOf(offered))
 		},
 		Dropped: func(a tool.Answer, why describe.Reason, count int) {
-			w.parts.Log.Warn("bus", "kind", "dropped", "source", a.Source.String(), "detail", string(why), "count", count)
-			w.parts.Store.BusEvent(w.parts.Owner, a.Source.String(), "dropped", int64(count))
+			w.tell(broker.Event{Kind: broker.Dropped, Source: a.Source, Detail: string(why), Count: count})
 		},
 	})
 }
