@@ -182,11 +182,11 @@ func (f *upstreams) Connection(adapter id.Adapter) (view.Connection, bool) {
 	f.mu.Lock()
 	w, far := f.web[adapter]
 	f.mu.Unlock()
-	out := view.Connection{State: string(s.State), Reason: s.Reason, PID: s.PID, Restarts: s.Restarts, Origin: w.origin, Exempt: w.exempt}
+	out := view.Connection{State: s.State, Reason: s.Reason, PID: s.PID, Restarts: s.Restarts, Origin: w.origin, Exempt: w.exempt}
 	if far {
 		at := w.lent.Standing()
 		if out.Issuer, out.Wants = at.Issuer, at.Wants; at.NeedsOwner {
-			out.State, out.Reason = string(mcpupstream.Failed), fault.From(w.lent.NeedsOwner()).Text
+			out.State, out.Reason = view.ConnectionFailed, fault.From(w.lent.NeedsOwner()).Text
 		}
 	}
 	return out, true

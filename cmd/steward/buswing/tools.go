@@ -139,19 +139,19 @@ func (w *Wing) Connection(adapter id.Adapter) (view.Connection, bool) {
 	if !ok {
 		return view.Connection{}, false
 	}
-	out := view.Connection{State: "idle"}
+	out := view.Connection{State: view.ConnectionIdle}
 	for _, s := range w.host.Statuses() {
 		if s.Source == b.Source() {
 			out.PID, out.Restarts, out.Reason = s.PID, s.Restarts, s.Reason
 			if s.State == capsulehost.Ready {
-				out.State = "ready"
+				out.State = view.ConnectionReady
 			} else if s.State != capsulehost.Starting {
-				out.State = "failed"
+				out.State = view.ConnectionFailed
 			}
 		}
 	}
-	if bad := b.Trouble(); bad != nil && out.State == "ready" {
-		out.State, out.Reason = "failed", fault.From(bad).Text
+	if bad := b.Trouble(); bad != nil && out.State == view.ConnectionReady {
+		out.State, out.Reason = view.ConnectionFailed, fault.From(bad).Text
 	}
 	return out, true
 }

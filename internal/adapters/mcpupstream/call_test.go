@@ -15,6 +15,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/local"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
@@ -528,7 +529,7 @@ func TestEndlessLineIsTold(t *testing.T) {
 	}
 	r.Call(t.Context(), "tool", nil, nil)
 	waitFor(t, "the session ends", func() bool { return !r.Ready() })
-	if got := r.Status(); got.State != Failed || !strings.HasPrefix(got.Reason, "the upstream is not running: the upstream sent a line without an end") {
+	if got := r.Status(); got.State != view.ConnectionFailed || !strings.HasPrefix(got.Reason, "the upstream is not running: the upstream sent a line without an end") {
 		t.Errorf("status %+v", got)
 	}
 }

@@ -35,6 +35,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/local"
 	"github.com/stewardhost/steward/internal/domain/pool/credential"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/means/childprocess"
@@ -46,21 +47,10 @@ type Options struct {
 	Process childprocess.Options // for programs that carry the supervisor elsewhere
 }
 
-// State is where an upstream stands.
-type State string
-
-// The states of an upstream.
-const (
-	Idle     State = "idle"     // nobody has asked for it yet, or it was closed
-	Starting State = "starting" // its first answer is awaited
-	Ready    State = "ready"    // calls can be made
-	Failed   State = "failed"   // it did not start, or ended by itself
-)
-
 // Status is what views show of an upstream.
 type Status struct {
 	Name      string // as the owner configured it
-	State     State
+	State     view.ConnectionState
 	Reason    string    // why it failed, with its last words; for the owner's eyes only
 	PID       int       // zero unless ready
 	StartedAt time.Time // of the session that is ready, else zero
@@ -461,17 +451,17 @@ func (c *Client) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.look()
-	st := Status{Name: c.name, State: Idle, Restarts: max(0, c.starts-1)}
+	st := Status{Name: c.name, State: view.ConnectionIdle, Restarts: max(0, c.starts-1)}
 	switch {
 	case c.session != nil:
 		v := c.session.Vitals()
-		st.State, st.PID, st.StartedAt = Ready, v.PID, c.startedAt
+		st.State, st.PID, st.StartedAt = view.ConnectionReady, v.PID, c.startedAt
 		st.Noise, st.Strays = v.Noise, v.Strays
 	case c.open.Err() != nil:
 	case c.starting != nil:
-		st.State = Starting
+		st.State = view.ConnectionStarting
 	case c.failure != nil:
-		st.State, st.Reason = Failed, reasonOf(c.failure)
+		st.State, st.Reason = view.ConnectionFailed, reasonOf(c.failure)
 	}
 	return st
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/means/childprocess"
@@ -66,7 +67,7 @@ func demandStatus(t *testing.T, what string, c *Client, want Status) {
 func TestCallersShareOneSlowStart(t *testing.T) {
 	t.Parallel()
 	r := onProcess(t, "slow to start")
-	demandStatus(t, "before", r.Client, Status{Name: "scripted", State: Idle})
+	demandStatus(t, "before", r.Client, Status{Name: "scripted", State: view.ConnectionIdle})
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
@@ -78,12 +79,12 @@ func TestCallersShareOneSlowStart(t *testing.T) {
 			}
 		})
 	}
-	waitFor(t, "the start is seen", func() bool { return r.Status().State == Starting })
+	waitFor(t, "the start is seen", func() bool { return r.Status().State == view.ConnectionStarting })
 	all.Wait()
 	if n := r.starts(); n != 1 {
 		t.Errorf("%d processes were started", n)
 	}
-	if got := r.Status(); got.State != Ready || got.PID == 0 || got.StartedAt.IsZero() || got.Restarts != 0 {
+	if got := r.Status(); got.State != view.ConnectionReady || got.PID == 0 || got.StartedAt.IsZero() || got.Restarts != 0 {
 		t.Errorf("status %+v", got)
 	}
 }
@@ -114,7 +115,7 @@ func TestStartHasADeadline(t *testing.T) {
 		if took := time.Since(began); took != bound.StartDeadline.Duration() {
 			t.Errorf("took %v", took)
 		}
-		demandStatus(t, "after", r.Client, Status{Name: "scripted", State: Failed,
+		demandStatus(t, "after", r.Client, Status{Name: "scripted", State: view.ConnectionFailed,
 			Reason: "the upstream cannot be used: initialize: no answer in time; last words"})
 		r.Close()
 	})
@@ -155,7 +156,7 @@ func TestProvenSessionEndsTheRowOfFailures(t *testing.T) {
 			}
 			want := refusal{fault.Unavailable, "the upstream is not running: exit code 3", c.pause}
 			demandRefusal(t, fmt.Sprint("after life ", i), r.Open(t.Context()), want)
-			demandStatus(t, "while pausing", r.Client, Status{Name: "scripted", State: Failed, Restarts: i,
+			demandStatus(t, "while pausing", r.Client, Status{Name: "scripted", State: view.ConnectionFailed, Restarts: i,
 				Reason: "the upstream is not running: exit code 3: last words"})
 			if got := r.Call(t.Context(), "tool", nil, nil); !cmp.Equal(got, event(invocation.Unreached, want.Text)) {
 				t.Errorf("call while pausing: %+v", got)
@@ -187,7 +188,7 @@ func TestKilledProcessIsToldAndStartedAgain(t *testing.T) {
 		t.Errorf("open at once: %+v", got)
 	}
 	waitFor(t, "it is started again", func() bool { return r.Open(t.Context()) == nil })
-	if got := r.Status(); got.State != Ready || got.Restarts != 1 || got.PID == first || r.starts() != 2 {
+	if got := r.Status(); got.State != view.ConnectionReady || got.Restarts != 1 || got.PID == first || r.starts() != 2 {
 		t.Errorf("status %+v after %d starts", got, r.starts())
 	}
 	if n := r.count("tools/call"); n != 1 {
@@ -205,7 +206,7 @@ func TestLastWordsAreForTheOwner(t *testing.T) {
 	if got := r.Call(t.Context(), "tool", nil, nil); !cmp.Equal(got, event(invocation.Broken, "exit code 3")) {
 		t.Errorf("event %+v", got)
 	}
-	demandStatus(t, "after", r.Client, Status{Name: "scripted", State: Failed,
+	demandStatus(t, "after", r.Client, Status{Name: "scripted", State: view.ConnectionFailed,
 		Reason: `the upstream is not running: exit code 3: out of\x1b[0m memory`})
 	err := r.Open(t.Context())
 	if got := refused(err); got.Text != "the upstream is not running: exit code 3" {
@@ -226,7 +227,7 @@ func TestCommandThatDoesNotExist(t *testing.T) {
 	if got.Code != fault.Unavailable || got.Text != "the upstream cannot be started" {
 		t.Errorf("got %+v", got)
 	}
-	demandStatus(t, "after", c, Status{Name: "gone", State: Failed,
+	demandStatus(t, "after", c, Status{Name: "gone", State: view.ConnectionFailed,
 		Reason: `the upstream cannot be started: the command cannot be started: exec: "no-such-command": executable file not found in $PATH`})
 }
 
@@ -277,7 +278,7 @@ func TestCloseEndsEverything(t *testing.T) {
 		if got := r.Call(t.Context(), "tool", nil, nil); !cmp.Equal(got, event(invocation.Unreached, "the upstream is not running")) {
 			t.Errorf("event %+v", got)
 		}
-		demandStatus(t, "after", r.Client, Status{Name: "scripted", State: Idle})
+		demandStatus(t, "after", r.Client, Status{Name: "scripted", State: view.ConnectionIdle})
 		r.Close()
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/fleet"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/means/childprocess"
 )
@@ -35,7 +36,7 @@ func TestFleetKeepsOneConnectionAnEntry(t *testing.T) {
 	f.Use(one, stdio("one", spec))
 	f.Use(two, stdio("two", spec))
 	c, ok := f.Client(one)
-	if !ok || c.Status() != (mcpupstream.Status{Name: "one", State: mcpupstream.Idle}) {
+	if !ok || c.Status() != (mcpupstream.Status{Name: "one", State: view.ConnectionIdle}) {
 		t.Fatalf("known %v, status %+v", ok, c.Status())
 	}
 	f.Use(one, stdio("other", childprocess.Spec{Command: "no-such-command"}))

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
@@ -47,7 +48,7 @@ func TestAnUpstreamIsKeptOpen(t *testing.T) {
 		if diff := cmp.Diff(want, pauses); diff != "" {
 			t.Errorf("pauses (-want +got):\n%s", diff)
 		}
-		if got := r.Status(); got.State != Failed || got.Reason != "the upstream is not running: exit code 4: last words" {
+		if got := r.Status(); got.State != view.ConnectionFailed || got.Reason != "the upstream is not running: exit code 4: last words" {
 			t.Errorf("while it is down: %+v", got)
 		}
 
@@ -107,7 +108,7 @@ func TestAnUpstreamThatNeverStopsTalkingIsCutOff(t *testing.T) {
 				}
 				synctest.Wait()
 				want := "the upstream is not running: the upstream says more than it is asked for: upstream_chatter_each_second is limited to 1000: last words"
-				if got := r.Status(); got.State != Failed || got.Reason != want {
+				if got := r.Status(); got.State != view.ConnectionFailed || got.Reason != want {
 					t.Errorf("status %+v", got)
 				}
 				r.Close()
@@ -169,7 +170,7 @@ func TestAVisitEndsAgain(t *testing.T) {
 			}
 			<-ended
 		}
-		if got := r.Status(); looked != 2 || r.starts() != 2 || got.State != Idle || got.Restarts != 0 || r.Ready() {
+		if got := r.Status(); looked != 2 || r.starts() != 2 || got.State != view.ConnectionIdle || got.Restarts != 0 || r.Ready() {
 			t.Errorf("%d looks, %d starts, %+v", looked, r.starts(), got)
 		}
 
@@ -178,7 +179,7 @@ func TestAVisitEndsAgain(t *testing.T) {
 			t.Error(err)
 		}
 		<-time.After(time.Hour)
-		if got := r.Status(); got.State != Failed || !strings.Contains(got.Reason, "exit code 4") || r.starts() != 3 {
+		if got := r.Status(); got.State != view.ConnectionFailed || !strings.Contains(got.Reason, "exit code 4") || r.starts() != 3 {
 			t.Errorf("%d starts, %+v", r.starts(), got)
 		}
 

@@ -36,7 +36,7 @@ func (d *Door) resourceOf(r view.Resource) adminwire.Resource {
 		out.Upstream = &adminwire.Upstream{ID: a.ID.String(), Name: a.Name, Kind: a.Kind, State: string(a.State),
 			Server: a.Server, Protocol: a.Protocol, ListedAt: a.ListedAt}
 		if now, ok := d.Importer.Connection(a.ID); ok {
-			out.Upstream.Connection, out.Upstream.PID, out.Upstream.Restarts = now.State, now.PID, now.Restarts
+			out.Upstream.Connection, out.Upstream.PID, out.Upstream.Restarts = string(now.State), now.PID, now.Restarts
 			out.Upstream.Origin, out.Upstream.Exception, out.Upstream.Issuer = now.Origin, now.Exempt, now.Issuer
 			out.Upstream.Wants = now.Wants
 			out.Upstream.Trouble = resource.Visible(now.Reason)

@@ -58,7 +58,7 @@ func (d *Door) count(ctx context.Context) (adminwire.Count, error) {
 	for _, r := range resources {
 		n.Resources += one(r.Row.State == resource.Active)
 		if now, used := d.Importer.Connection(r.Adapter.ID); used {
-			n.Down += one(now.State == "failed")
+			n.Down += one(now.State == view.ConnectionFailed)
 		}
 		for _, kept := range r.Methods {
 			n.Review += one(waits(kept) && !isDeclined(r, kept))

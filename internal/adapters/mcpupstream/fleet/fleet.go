@@ -13,6 +13,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream"
 	"github.com/stewardhost/steward/internal/domain/bus/read"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/id"
 )
 
@@ -95,13 +96,13 @@ func (f *Fleet) Read(ctx context.Context, adapter id.Adapter, uri string) ([]rea
 }
 
 // States counts the connections by where they stand.
-func (f *Fleet) States() map[string]int {
+func (f *Fleet) States() map[view.ConnectionState]int {
 	f.mu.Lock()
 	clients := slices.Collect(maps.Values(f.clients))
 	f.mu.Unlock()
-	out := map[string]int{}
+	out := map[view.ConnectionState]int{}
 	for _, c := range clients {
-		out[string(c.Status().State)]++
+		out[c.Status().State]++
 	}
 	return out
 }

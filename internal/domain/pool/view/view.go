@@ -69,11 +69,27 @@ type Adapter struct {
 	Resource      id.Resource
 }
 
+// ConnectionState is where a host's own connection to an upstream stands.
+type ConnectionState string
+
+// The states of a connection.
+const (
+	ConnectionIdle     ConnectionState = "idle"     // nobody has asked for it yet, or it was closed
+	ConnectionStarting ConnectionState = "starting" // its first answer is awaited
+	ConnectionReady    ConnectionState = "ready"    // calls can be made
+	ConnectionFailed   ConnectionState = "failed"   // it did not start, or ended by itself
+)
+
+// ConnectionStates lists them. The caller owns the slice.
+func ConnectionStates() []ConnectionState {
+	return []ConnectionState{ConnectionIdle, ConnectionStarting, ConnectionReady, ConnectionFailed}
+}
+
 // Connection is how a host's own connection to an upstream stands now. It is not
 // stored: another process has another one. Reason holds the upstream's last words
 // where it failed; they are for the owner's eyes.
 type Connection struct {
-	State    string // idle, starting, ready or failed
+	State    ConnectionState
 	Reason   string
 	PID      int      // zero unless ready, and of a remote server
 	Origin   string   // of a remote server: scheme, host and port; else empty

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
@@ -34,10 +35,10 @@ type Reading struct {
 	Waiting       int // jobs in the queue
 	LogBytes      int64
 	DatabaseBytes int64
-	Doubts        int64          // calls in doubt
-	OldestDoubt   time.Duration  // zero for none
-	Denials       int64          // attempts that were refused, as the trail has them
-	Upstreams     map[string]int // connections by state
+	Doubts        int64                        // calls in doubt
+	OldestDoubt   time.Duration                // zero for none
+	Denials       int64                        // attempts that were refused, as the trail has them
+	Upstreams     map[view.ConnectionState]int // connections by state
 }
 
 // Metrics counts calls and reads the rest.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/faces/admin/metrics"
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
@@ -36,7 +37,7 @@ func own(scrape string) (lines []string) {
 
 func TestAScrapeTellsTheHostAsItIs(t *testing.T) {
 	r := metrics.Reading{Fenced: true, Full: true, Damage: 2, Behind: 90 * time.Second, Commits: 7, Jobs: 9, Checkpoints: 2, Waiting: 3, LogBytes: 4096,
-		DatabaseBytes: 8192, Doubts: 5, OldestDoubt: time.Hour, Denials: 11, Upstreams: map[string]int{"ready": 2, "of its own making": 1}}
+		DatabaseBytes: 8192, Doubts: 5, OldestDoubt: time.Hour, Denials: 11, Upstreams: map[view.ConnectionState]int{view.ConnectionReady: 2, "of its own making": 1}}
 	m := metrics.New("1.2.3", func(context.Context) metrics.Reading { return r })
 	m.Call("rpc", false, nil, time.Millisecond)
 	m.Call("rpc", false, fault.New(fault.NotFound, "a name"), time.Millisecond)

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 )
 
 // state reads the host when it is scraped.
@@ -40,9 +42,6 @@ var facts = []fact{
 
 var upstreams = desc("upstreams", "Connections to upstreams, by state.", "state")
 
-// upstreamStates are always there, so that none comes and goes.
-var upstreamStates = []string{"idle", "starting", "ready", "failed"}
-
 func one(yes bool) float64 {
 	if yes {
 		return 1
@@ -66,7 +65,7 @@ func (s state) Collect(out chan<- prometheus.Metric) {
 	for _, f := range facts {
 		out <- prometheus.MustNewConstMetric(f.desc, f.kind, f.value(r))
 	}
-	for _, name := range upstreamStates {
-		out <- prometheus.MustNewConstMetric(upstreams, prometheus.GaugeValue, float64(r.Upstreams[name]), name)
+	for _, at := range view.ConnectionStates() { // all of them, so that none comes and goes
+		out <- prometheus.MustNewConstMetric(upstreams, prometheus.GaugeValue, float64(r.Upstreams[at]), string(at))
 	}
 }
