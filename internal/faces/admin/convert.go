@@ -33,7 +33,7 @@ func (d *Door) resourceOf(r view.Resource) adminwire.Resource {
 		if ceiling := d.ceiling(); ceiling != (adminwire.Ceiling{}) {
 			out.Ceiling = &ceiling
 		}
-		out.Upstream = &adminwire.Upstream{ID: a.ID.String(), Name: a.Name, Kind: a.Kind, State: string(a.State),
+		out.Upstream = &adminwire.Upstream{ID: a.ID.String(), Name: a.Name, Kind: string(a.Kind), State: string(a.State),
 			Server: a.Server, Protocol: a.Protocol, ListedAt: a.ListedAt}
 		if now, ok := d.Importer.Connection(a.ID); ok {
 			out.Upstream.Connection, out.Upstream.PID, out.Upstream.Restarts = string(now.State), now.PID, now.Restarts

@@ -6,6 +6,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/clientconfig"
 	"github.com/stewardhost/steward/internal/domain/pool/narrowing"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/service/importer"
@@ -169,7 +170,7 @@ func (d *Door) entry(ctx context.Context, ref string) (id.Adapter, error) {
 // noCapsule refuses to remove what goes with its capsule.
 func (d *Door) noCapsule(ctx context.Context, ref string) error {
 	got, err := d.Reviews.Show(ctx, d.host.Owner, ref)
-	if err == nil && got.Adapter.Kind == importer.InCapsule {
+	if err == nil && got.Adapter.Kind == view.InCapsule {
 		err = fault.New(fault.InvalidRequest, "this is a capsule, whose tools go with it").With("fix", "steward capsule remove "+got.Row.Label)
 	}
 	return err

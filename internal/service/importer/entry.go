@@ -104,11 +104,11 @@ func (e Entry) bare() Entry {
 func (e Entry) Remote() bool { return e.URL != "" }
 
 // Kind is the kind of the entry's adapter.
-func (e Entry) Kind() string {
+func (e Entry) Kind() view.AdapterKind {
 	if e.Remote() {
-		return OverHTTP
+		return view.OverHTTP
 	}
-	return Stdio
+	return view.OverStdio
 }
 
 // Check bounds an entry.
@@ -200,7 +200,7 @@ func (im *Importer) Entries(ctx context.Context, owner id.Owner) ([]Entry, error
 	}
 	var out []Entry
 	for _, a := range rows {
-		if a.Owner != owner || a.Kind == InCapsule {
+		if a.Owner != owner || a.Kind == view.InCapsule {
 			continue
 		}
 		e, err := decodeEntry(a.Configuration)

@@ -22,16 +22,6 @@ import (
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 )
 
-// Stdio is the kind of an adapter that starts a local MCP server.
-const Stdio = "mcp-stdio"
-
-// OverHTTP is the kind of an adapter that speaks to a server at a URL.
-const OverHTTP = "mcp-http"
-
-// InCapsule is the kind of an adapter that is a capsule's tools. Such a one is no
-// entry: it comes and goes with the capsule.
-const InCapsule = "capsule"
-
 // Tool is one tool of an upstream, its definition as it was received. One that
 // could not be taken has no definition and says why in Trouble.
 type Tool struct {
@@ -95,7 +85,7 @@ func (im *Importer) Start(ctx context.Context) error {
 		return err
 	}
 	for _, a := range rows {
-		if a.State != view.Enabled || a.Kind == InCapsule {
+		if a.State != view.Enabled || a.Kind == view.InCapsule {
 			continue
 		}
 		e, err := decodeEntry(a.Configuration)

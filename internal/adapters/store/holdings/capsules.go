@@ -14,8 +14,6 @@ import (
 const (
 	clearAlias = "UPDATE resources SET alias = '' WHERE owner = $1 AND resource = $2"
 	setAdapter = "UPDATE resources SET adapter = $3 WHERE owner = $1 AND resource = $2"
-
-	capsuleKind = "capsule" // of the adapter of a capsule's tools
 )
 
 // EnsureCapsule puts the resource of an installed capsule into the pool, if it is
@@ -82,7 +80,7 @@ func (h *Holdings) ServeTools(ctx context.Context, owner id.Owner, alias string,
 			return false, err
 		}
 		out = fresh
-		if _, err := tx.Exec(addEntry, owner.String(), fresh.String(), alias, capsuleKind, record.Bytes(sealed), "", "",
+		if _, err := tx.Exec(addEntry, owner.String(), fresh.String(), alias, string(view.InCapsule), record.Bytes(sealed), "", "",
 			string(view.Enabled), tx.Now.UnixMilli()); err != nil {
 			return false, err
 		}

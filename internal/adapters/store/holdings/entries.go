@@ -108,7 +108,7 @@ func (h *Holdings) AddAdapter(ctx context.Context, a view.Adapter, r resource.Ro
 			return false, fault.Newf(fault.Conflict, "a capsule has the name %s already", a.Name).
 				With("fix", "import the server under another name: change it in the file, or give another --name")
 		}
-		if _, err := tx.Exec(addEntry, a.Owner.String(), a.ID.String(), a.Name, a.Kind, record.Bytes(sealed),
+		if _, err := tx.Exec(addEntry, a.Owner.String(), a.ID.String(), a.Name, string(a.Kind), record.Bytes(sealed),
 			resource.Visible(a.Server), resource.Visible(a.Protocol), string(a.State), tx.Now.UnixMilli()); err != nil {
 			return false, err
 		}

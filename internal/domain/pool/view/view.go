@@ -54,13 +54,24 @@ const (
 	Removed  AdapterState = "removed"
 )
 
+// AdapterKind says what executes the methods of an entry.
+type AdapterKind string
+
+// The kinds of entries. One in a capsule is a capsule's tools, and nobody imports it:
+// it comes and goes with the capsule.
+const (
+	OverStdio AdapterKind = "mcp-stdio" // a local MCP server
+	OverHTTP  AdapterKind = "mcp-http"  // an MCP server at a URL
+	InCapsule AdapterKind = "capsule"
+)
+
 // Adapter is a configured upstream entry and the resource that it serves.
 // Configuration is the importer's own JSON.
 type Adapter struct {
 	Owner         id.Owner
 	ID            id.Adapter
 	Name          string
-	Kind          string
+	Kind          AdapterKind
 	Configuration []byte
 	Server        string // as the upstream calls itself
 	Protocol      string // revision that was negotiated at the last listing
