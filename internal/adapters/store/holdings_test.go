@@ -189,13 +189,21 @@ func TestMethodsReadBackAsTheyWereWritten(t *testing.T) {
 func TestRevokingEndsAtOnceAndTwiceIsNoFault(t *testing.T) {
 	n := newNotes(t)
 	first := n.grants[0]
-	row, err := n.Revoke(t.Context(), n.owner, first)
-	must(t, err)
-	n.clock.step(time.Hour)
-	again, err := n.Revoke(t.Context(), n.owner, first)
-	must(t, err)
-	same(t, again, row)
-	_, err = n.Revoke(t.Context(), n.owner, id.New[id.Grant]())
+	for i, now := range []bool{true, false} {
+		ended, err := n.Revoke(t.Context(), n.owner, first)
+		must(t, err)
+		if ended != now {
+			t.Fatalf("revoked for the %d. time, it ended now: %t", i+1, ended)
+		}
+		rows, err := n.Grants(t.Context(), n.owner, n.app.Client)
+		must(t, err)
+		at := slices.IndexFunc(rows, func(g view.Grant) bool { return g.Row.ID == first })
+		if got := rows[at].Row; got.State != grant.Revoked || n.clock.now().Sub(got.RevokedAt) != time.Duration(i)*time.Hour {
+			t.Fatalf("%+v", got)
+		}
+		n.clock.step(time.Hour)
+	}
+	_, err := n.Revoke(t.Context(), n.owner, id.New[id.Grant]())
 	wantFault(t, err, fault.NotFound)
 	n.grant(t, n.app, n.resource, grant.ByEffect, "add", "drop")
 	ended, err := n.RevokeAll(t.Context(), n.owner, n.app.Client, n.resource)

@@ -22,7 +22,7 @@ type GrantStore interface {
 	Resource(ctx context.Context, owner id.Owner, ref string) (view.Resource, error)
 	Grants(ctx context.Context, owner id.Owner, client id.Client) ([]view.Grant, error)
 	Grant(ctx context.Context, which id.Resource, c authority.GrantMethods) (authority.GrantChanges, error)
-	Revoke(ctx context.Context, owner id.Owner, which id.Grant) (grant.Row, error)
+	Revoke(ctx context.Context, owner id.Owner, which id.Grant) (ended bool, err error)
 	RevokeAll(ctx context.Context, owner id.Owner, client id.Client, which id.Resource) (int, error)
 }
 
@@ -127,15 +127,9 @@ func titleOf(res view.Resource, method string) string {
 
 // Revoke ends one row and tells how many ended now: ending it again is no fault.
 func (g *Grants) Revoke(ctx context.Context, owner id.Owner, which id.Grant) (int, error) {
-	rows, err := g.store.Grants(ctx, owner, id.Client{})
-	if err != nil {
+	ended, err := g.store.Revoke(ctx, owner, which)
+	if err != nil || !ended {
 		return 0, err
-	}
-	if _, err := g.store.Revoke(ctx, owner, which); err != nil {
-		return 0, err
-	}
-	if slices.ContainsFunc(rows, func(r view.Grant) bool { return r.Row.ID == which && r.Row.State == grant.Revoked }) {
-		return 0, nil
 	}
 	return 1, nil
 }

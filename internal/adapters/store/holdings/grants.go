@@ -96,8 +96,7 @@ func grantFacts(tx *ledger.Tx, which id.Resource, c authority.GrantMethods) (f a
 // carry gives a row what the day holds of the standing one that it takes the place of
 // (invariant I50). A row that was revoked is over, and the next one begins anew.
 func carry(tx *ledger.Tx, r grant.Row) error {
-	rows, err := tx.Query(grantsOn, r.Key.Owner.String(), r.Key.Client.String(), r.Key.Resource.String())
-	list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (grant.Row, error) { return record.ScanGrant(rows) })
+	list, err := grantRows(tx, grantsOn, r.Key.Owner.String(), r.Key.Client.String(), r.Key.Resource.String())
 	if err != nil {
 		return err
 	}
@@ -117,26 +116,35 @@ func auditGrant(tx *ledger.Tx, kind audit.Kind, r grant.Row, more string) error 
 	return err
 }
 
-// Revoke ends one row; ending it again changes nothing.
-func (h *Holdings) Revoke(ctx context.Context, owner id.Owner, which id.Grant) (grant.Row, error) {
-	var row grant.Row
-	err := h.change(ctx, owner, id.Client{}, func(tx *ledger.Tx) (bool, error) {
-		rows, err := tx.Query(grantByID, owner.String(), which.String())
-		list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (grant.Row, error) { return record.ScanGrant(rows) })
+// grantRows reads rows of record.GrantColumns.
+func grantRows(tx *ledger.Tx, query string, args ...any) ([]grant.Row, error) {
+	rows, err := tx.Query(query, args...)
+	return sqldb.Collect(rows, err, func(rows *sql.Rows) (grant.Row, error) { return record.ScanGrant(rows) })
+}
+
+// Revoke ends one row, and reports whether it ended now; ending it again changes
+// nothing.
+func (h *Holdings) Revoke(ctx context.Context, owner id.Owner, which id.Grant) (ended bool, err error) {
+	var client id.Client
+	err = h.change(ctx, owner, id.Client{}, func(tx *ledger.Tx) (bool, error) {
+		list, err := grantRows(tx, grantByID, owner.String(), which.String())
 		if err != nil {
 			return false, err
 		}
 		if len(list) == 0 {
 			return false, authority.NotFound()
 		}
-		row, err = revoke(tx, list[0])
+		after, err := revoke(tx, list[0])
+		client, ended = after.Key.Client, after != list[0]
 		return false, err
 	})
 	if err != nil {
-		return grant.Row{}, err
+		return false, err
 	}
-	h.changed(owner, row.Key.Client)
-	return row, nil
+	if ended {
+		h.changed(owner, client) // who it was is known in there alone
+	}
+	return ended, nil
 }
 
 func revoke(tx *ledger.Tx, r grant.Row) (grant.Row, error) {
@@ -155,8 +163,7 @@ func revoke(tx *ledger.Tx, r grant.Row) (grant.Row, error) {
 func (h *Holdings) RevokeAll(ctx context.Context, owner id.Owner, client id.Client, which id.Resource) (int, error) {
 	ended := 0
 	err := h.change(ctx, owner, client, func(tx *ledger.Tx) (bool, error) {
-		rows, err := tx.Query(grantsOn, owner.String(), client.String(), which.String())
-		list, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (grant.Row, error) { return record.ScanGrant(rows) })
+		list, err := grantRows(tx, grantsOn, owner.String(), client.String(), which.String())
 		if err != nil {
 			return false, err
 		}

@@ -2,16 +2,13 @@ package holdings
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/adapters/store/record"
 	"github.com/stewardhost/steward/internal/domain/pool/audit"
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
-	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/ground/id"
-	"github.com/stewardhost/steward/internal/means/sqldb"
 )
 
 const grantsOfResource = "SELECT " + record.GrantColumns + " FROM grants g WHERE g.owner = $1 AND g.resource = $2 AND g.state <> 'revoked'"
@@ -29,8 +26,7 @@ func (h *Holdings) Reaffirm(ctx context.Context, owner id.Owner, which id.Resour
 		if r == nil {
 			return false, authority.NotFound()
 		}
-		rows, err := tx.Query(grantsOfResource, owner.String(), which.String())
-		grants, err := sqldb.Collect(rows, err, func(rows *sql.Rows) (grant.Row, error) { return record.ScanGrant(rows) })
+		grants, err := grantRows(tx, grantsOfResource, owner.String(), which.String())
 		if err != nil {
 			return false, err
 		}
