@@ -36,7 +36,7 @@ func capsuleOf(tx *ledger.Tx, owner id.Owner, alias string) (*view.Resource, err
 	if !found {
 		return nil, fault.New(fault.NotFound, "no capsule of this name is in the pool")
 	}
-	return record.ResourceByID(tx.Tx, owner, which)
+	return resourceOf(tx, owner, which)
 }
 
 // RemoveCapsule takes the resource of a capsule away for good; what rested on it

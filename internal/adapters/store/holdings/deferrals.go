@@ -35,12 +35,9 @@ func deferralsOf(tx *ledger.Tx, owner id.Owner, which id.Resource) ([]view.Defer
 // shown. It touches nobody's authority: what waits is as much off as before.
 func (h *Holdings) Defer(ctx context.Context, owner id.Owner, which id.Resource, shown digest.Digest, methods []string, say view.Say) error {
 	return h.ledger.Write(ctx, func(tx *ledger.Tx) error {
-		r, err := record.ResourceByID(tx.Tx, owner, which)
+		r, err := resourceOf(tx, owner, which)
 		if err != nil {
 			return err
-		}
-		if r == nil {
-			return authority.NotFound()
 		}
 		waits := map[string]resource.Method{}
 		all := make([]resource.Method, len(r.Methods))

@@ -177,7 +177,7 @@ func (h *Holdings) SetAdapterState(ctx context.Context, owner id.Owner, which id
 }
 
 func removeResource(tx *ledger.Tx, owner id.Owner, which id.Resource) error {
-	r, err := record.ResourceByID(tx.Tx, owner, which)
+	r, err := resourceOf(tx, owner, which)
 	if err != nil {
 		return err
 	}

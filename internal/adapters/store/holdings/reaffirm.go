@@ -19,12 +19,9 @@ func (h *Holdings) Reaffirm(ctx context.Context, owner id.Owner, which id.Resour
 	c.Owner = owner
 	var out authority.ReaffirmChanges
 	err := h.change(ctx, owner, id.Client{}, func(tx *ledger.Tx) (bool, error) {
-		r, err := record.ResourceByID(tx.Tx, owner, which)
+		r, err := resourceOf(tx, owner, which)
 		if err != nil {
 			return false, err
-		}
-		if r == nil {
-			return false, authority.NotFound()
 		}
 		grants, err := grantRows(tx, grantsOfResource, owner.String(), which.String())
 		if err != nil {

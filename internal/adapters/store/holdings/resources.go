@@ -37,10 +37,7 @@ func (h *Holdings) Resources(ctx context.Context, owner id.Owner) (list []view.R
 func (h *Holdings) Resource(ctx context.Context, owner id.Owner, ref string) (out view.Resource, err error) {
 	err = h.ledger.Read(ctx, func(tx *ledger.Tx) error {
 		if which, err := id.Parse[id.Resource](ref); err == nil {
-			found, err := record.ResourceByID(tx.Tx, owner, which)
-			if err == nil && found == nil {
-				err = authority.NotFound()
-			}
+			found, err := resourceOf(tx, owner, which)
 			if err != nil {
 				return err
 			}
@@ -64,6 +61,15 @@ func (h *Holdings) Resource(ctx context.Context, owner id.Owner, ref string) (ou
 		return nil
 	})
 	return out, err
+}
+
+// resourceOf reads a resource of the owner's with its methods.
+func resourceOf(tx *ledger.Tx, owner id.Owner, which id.Resource) (*view.Resource, error) {
+	r, err := record.ResourceByID(tx.Tx, owner, which)
+	if err == nil && r == nil {
+		err = authority.NotFound()
+	}
+	return r, err
 }
 
 // ambiguous names each of several resources as only it is named.
@@ -103,12 +109,9 @@ func (h *Holdings) Approve(ctx context.Context, owner id.Owner, which id.Resourc
 	c.Owner = owner
 	var out authority.ApproveChanges
 	err := h.change(ctx, owner, id.Client{}, func(tx *ledger.Tx) (bool, error) {
-		r, err := record.ResourceByID(tx.Tx, owner, which)
+		r, err := resourceOf(tx, owner, which)
 		if err != nil {
 			return false, err
-		}
-		if r == nil {
-			return false, authority.NotFound()
 		}
 		methods := make([]resource.Method, len(r.Methods))
 		kept := map[string]resource.Kept{}

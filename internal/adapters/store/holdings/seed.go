@@ -133,7 +133,7 @@ func (s *seeding) ensure(tx *ledger.Tx, i int) error {
 	kind := audit.Imported
 	if found {
 		kind, s.changed = audit.Drifted, true
-		before, err := record.ResourceByID(tx.Tx, s.owner, which)
+		before, err := resourceOf(tx, s.owner, which)
 		if err != nil {
 			return err
 		}
