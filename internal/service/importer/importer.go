@@ -5,8 +5,8 @@
 //
 // A listing is always merged with what is stored in one transaction, so that a
 // drifted tool is off from the moment it is seen, and every new session is listed
-// before it takes a call. The importer keeps nothing
-// itself; it is safe for concurrent use.
+// before it takes a call. The importer keeps nothing itself but how the collector was
+// set before something large came; it is safe for concurrent use.
 package importer
 
 import (
@@ -172,14 +172,9 @@ func (im *Importer) Enabled(ctx context.Context) (out []id.Adapter, err error) {
 // Relist does what an upstream's word that its tools have changed asks for. The
 // word of an entry that is only being looked at is nothing yet.
 func (im *Importer) Relist(ctx context.Context, adapter id.Adapter) error {
-	rows, err := im.store.Adapters(ctx)
-	if err != nil {
-		return err
-	}
-	for _, a := range rows {
-		if a.ID == adapter && a.State == view.Enabled {
-			_, err = im.Refresh(ctx, a.Owner, adapter)
-		}
+	owner, used, err := im.ownerOf(ctx, adapter)
+	if err == nil && used {
+		_, err = im.Refresh(ctx, owner, adapter)
 	}
 	return err
 }
@@ -188,16 +183,25 @@ func (im *Importer) Relist(ctx context.Context, adapter id.Adapter) error {
 // it: the upstream may be another program than the one that was approved (threats,
 // A48). An entry that is only being looked at is left alone.
 func (im *Importer) Opened(ctx context.Context, adapter id.Adapter, listed Listed) error {
+	owner, used, err := im.ownerOf(ctx, adapter)
+	if err == nil && used {
+		_, err = im.merge(ctx, owner, adapter, listed)
+	}
+	return err
+}
+
+// ownerOf gives the owner of an entry that is switched on, false where there is none.
+func (im *Importer) ownerOf(ctx context.Context, adapter id.Adapter) (owner id.Owner, used bool, err error) {
 	rows, err := im.store.Adapters(ctx)
 	if err != nil {
-		return err
+		return id.Owner{}, false, err
 	}
 	for _, a := range rows {
 		if a.ID == adapter && a.State == view.Enabled {
-			_, err = im.merge(ctx, a.Owner, adapter, listed)
+			return a.Owner, true, nil
 		}
 	}
-	return err
+	return id.Owner{}, false, nil
 }
 
 // Refresh lists an entry again and merges the result; methods that drifted are
@@ -225,52 +229,34 @@ func (im *Importer) Connection(adapter id.Adapter) (view.Connection, bool) {
 // Reopen ends an entry's connection, which may be one that was refused, and lists its
 // server on a new one.
 func (im *Importer) Reopen(ctx context.Context, owner id.Owner, name string) error {
-	rows, err := im.store.Adapters(ctx)
-	if err != nil {
+	row, e, err := im.named(ctx, owner, name)
+	switch {
+	case err != nil:
+		return err
+	case row.ID.IsZero():
+		return fault.New(fault.NotFound, "there is no such entry")
+	case row.State != view.Enabled:
+		return nil // a sign-in is no word to start it
+	}
+	im.fleet.Drop(row.ID)
+	if err := im.fleet.Use(row.ID, owner, e); err != nil {
 		return err
 	}
-	for _, a := range rows {
-		if a.Owner != owner || a.Name != name {
-			continue
-		}
-		if a.State != view.Enabled {
-			return nil // a sign-in is no word to start it
-		}
-		e, err := decodeEntry(a.Configuration)
-		if err != nil {
-			return err
-		}
-		im.fleet.Drop(a.ID)
-		if err := im.fleet.Use(a.ID, owner, e); err != nil {
-			return err
-		}
-		_, err = im.Refresh(ctx, owner, a.ID)
-		return err
-	}
-	return fault.New(fault.NotFound, "there is no such entry")
+	_, err = im.Refresh(ctx, owner, row.ID)
+	return err
 }
 
 // Enable switches an entry on that is off, as after a restore, and makes it known to
 // the fleet; its process starts when it is first needed.
 func (im *Importer) Enable(ctx context.Context, owner id.Owner, name string) error {
-	rows, err := im.store.Adapters(ctx)
-	if err != nil {
+	row, e, err := im.named(ctx, owner, name)
+	if err != nil || row.State != view.Disabled {
 		return err
 	}
-	for _, a := range rows {
-		if a.Owner != owner || a.Name != name || a.State != view.Disabled {
-			continue
-		}
-		e, err := decodeEntry(a.Configuration)
-		if err == nil {
-			err = im.store.SetAdapterState(ctx, owner, a.ID, view.Enabled)
-		}
-		if err != nil {
-			return err
-		}
-		return im.fleet.Use(a.ID, owner, e)
+	if err := im.store.SetAdapterState(ctx, owner, row.ID, view.Enabled); err != nil {
+		return err
 	}
-	return nil
+	return im.fleet.Use(row.ID, owner, e)
 }
 
 // Replace configures an entry that is off, as after a restore, with what it is given

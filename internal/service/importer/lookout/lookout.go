@@ -1,7 +1,7 @@
 // Package lookout looks now and then at the imported servers that nobody has asked for
 // since the host began, so that a tool that changed is off, and a server that does not
 // start is told of, before somebody needs it (threats, A48; field faults, FF28;
-// decision 0005).
+// decision 0008).
 //
 // It promises: one server at a time, for as long as a start may take; the first look at
 // each at a time of its own between bound.FirstLookLeast and bound.FirstLookMost, so that
