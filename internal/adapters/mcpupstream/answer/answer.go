@@ -44,6 +44,12 @@ var limits = [...]strictjson.Limits{
 // Limits are what an answer of the kind may hold.
 func (k Kind) Limits() strictjson.Limits { return limits[k] }
 
+// Room is how many bytes a message may have that has an answer of the kind: the payload,
+// and what stands around it.
+func (k Kind) Room() int { return limits[k].Bytes.Int() + around }
+
+const around = 4 << 10
+
 // Long reports whether an answer of the kind may be longer than that to a call.
 func (k Kind) Long() bool { return limits[k].Bytes.Max > limits[Call].Bytes.Max }
 

@@ -13,9 +13,6 @@ import (
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 )
 
-// besideResult is what may stand around a result on its line.
-const besideResult = 4 << 10
-
 // endless is how many lines of the largest size one line may be long before the
 // session is ended; until then its bytes are read and dropped.
 const endless = 8
@@ -56,9 +53,9 @@ func (s *Session) lineLimit() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.big > 0 {
-		return bound.ListingBytes.Int() + besideResult
+		return answer.Listing.Room()
 	}
-	return bound.ResultBytes.Int() + besideResult
+	return answer.Call.Room()
 }
 
 // skip goes over a line that is too long without keeping it. The request that it

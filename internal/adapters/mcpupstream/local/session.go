@@ -23,6 +23,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/bell"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/chatter"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/envelope"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/question"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
@@ -66,11 +67,11 @@ type Session struct {
 	endedAt time.Time
 	next    int64
 	waiting map[int64]*waiter
-	big     int       // waiters whose reply may be as long as a line
-	left    []int64   // waiters that nobody waits for, oldest first
-	noise   int64     // lines that are no message
-	strays  int64     // answers to nothing that was asked
-	chatter time.Time // until when what was said unasked is paid for
+	big     int     // waiters whose reply may be as long as a line
+	left    []int64 // waiters that nobody waits for, oldest first
+	noise   int64   // lines that are no message
+	strays  int64   // answers to nothing that was asked
+	chatter chatter.Meter
 }
 
 // waiter is one request without an answer.
@@ -149,22 +150,11 @@ func (s *Session) reason() string {
 	return s.why
 }
 
-// chatterAtOnce is how far an upstream may be ahead of bound.UpstreamChatter.
-const chatterAtOnce = 10 * time.Second
-
 // unasked accounts for a line of so many bytes that answers nothing. An upstream
-// that says more than bound.UpstreamChatter loses its connection, since reading it
-// would keep the host busy for as long as it likes.
+// that says more than bound.UpstreamChatter loses its connection.
 func (s *Session) unasked(size int) {
-	const piece = 4 << 10
-	cost := time.Second / time.Duration(bound.UpstreamChatter.Max) * time.Duration(1+size/piece)
-	now := time.Now()
 	s.mu.Lock()
-	if s.chatter.Before(now) {
-		s.chatter = now
-	}
-	s.chatter = s.chatter.Add(cost)
-	over := s.chatter.Sub(now) > chatterAtOnce
+	over := s.chatter.Hear(size, time.Now())
 	s.mu.Unlock()
 	if over {
 		s.End("the upstream says more than it is asked for: " + bound.UpstreamChatter.Exceeded().Text)

@@ -216,7 +216,7 @@ func (s *Session) rejected(resp *egress.Response) outcome {
 }
 
 func (s *Session) readJSON(resp *egress.Response, x exchange) outcome {
-	body, err := resp.Read(x.kind.Limits().Bytes.Int() + besideResult)
+	body, err := resp.Read(x.kind.Room())
 	switch {
 	case errors.Is(err, egress.ErrLong):
 		return outcome{Answer: answer.TooLarge(x.kind)}
@@ -274,7 +274,7 @@ func (s *Session) mine(m envelope.Message, x exchange) (answer.Answer, bool) {
 // readEvents reads a stream up to the answer. What else is on it is heard.
 func (s *Session) readEvents(resp *egress.Response, x exchange) outcome {
 	stream := events.NewReader(resp.Body)
-	most := x.kind.Limits().Bytes.Int() + besideResult
+	most := x.kind.Room()
 	for size := 0; size <= bound.UpstreamLineBytes.Int(); {
 		e, err := stream.Next(most)
 		size += e.Size

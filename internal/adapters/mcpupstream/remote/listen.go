@@ -12,7 +12,6 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/envelope"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/events"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
-	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/means/egress"
 )
 
@@ -122,7 +121,7 @@ func (s *Session) hearStream(resp *egress.Response, id string) (last string, ret
 	stream := events.NewReader(resp.Body)
 	last = id
 	for {
-		e, err := stream.Next(bound.ResultBytes.Int() + besideResult)
+		e, err := stream.Next(answer.Question.Room())
 		if err != nil && !errors.Is(err, events.ErrLong) || s.unasked(e.Size) {
 			return last, retry
 		}

@@ -27,6 +27,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/answer"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/bell"
+	"github.com/stewardhost/steward/internal/adapters/mcpupstream/chatter"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/question"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/secret"
@@ -52,12 +53,14 @@ type Spec struct {
 
 // Session is one conversation; use New.
 type Session struct {
-	spec     Spec
-	version  string          // steward's own, set by Handshake as the next three
-	greeting answer.Greeting //
-	meta     question.Meta   // nil but in the stateless era
-	name     string          // of the session, as the server gave it
-	protocol string          // sent in a header from the handshake on
+	spec Spec
+
+	// Set by Handshake.
+	version  string // steward's own
+	greeting answer.Greeting
+	meta     question.Meta // nil but in the stateless era
+	name     string        // of the session, as the server gave it
+	protocol string        // sent in a header from the handshake on
 
 	life    context.Context // of everything that is under way
 	die     context.CancelFunc
@@ -80,14 +83,12 @@ type Session struct {
 	late      int       // answers that nobody waits for any more
 	noise     int64
 	strays    int64
-	chatter   time.Time // until when what was said unasked is paid for
+	chatter   chatter.Meter
 }
 
 const (
-	openReplies   = 16 // to the server's own requests that wait
-	sendNotice    = time.Second
-	besideResult  = 4 << 10 // what may stand around a result in its message
-	chatterAtOnce = 10 * time.Second
+	openReplies = 16 // to the server's own requests that wait
+	sendNotice  = time.Second
 )
 
 // New is a conversation that has yet to begin, and ends with ctx at the latest.
@@ -208,19 +209,11 @@ func (s *Session) countNoise() {
 }
 
 // unasked accounts for so many bytes that answer nothing, and reports whether the
-// server says more than bound.UpstreamChatter: reading it would keep the host busy
-// for as long as it likes.
+// server says more than bound.UpstreamChatter.
 func (s *Session) unasked(size int) (over bool) {
-	const piece = 4 << 10
-	cost := time.Second / time.Duration(bound.UpstreamChatter.Max) * time.Duration(1+size/piece)
-	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.chatter.Before(now) {
-		s.chatter = now
-	}
-	s.chatter = s.chatter.Add(cost)
-	return s.chatter.Sub(now) > chatterAtOnce
+	return s.chatter.Hear(size, time.Now())
 }
 
 // number is a fresh request id.
