@@ -280,3 +280,10 @@ func moment(ctx context.Context, d time.Duration) {
 	case <-time.After(d):
 	}
 }
+
+// soon is how long a host may take until it is as before: five seconds, and in the
+// quick size, which runs on whatever machine there is, twenty.
+func soon(t *testing.T) time.Duration {
+	t.Helper()
+	return time.Duration(figure.Of(t, 20, 5, 5)) * time.Second
+}

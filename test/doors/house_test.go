@@ -131,7 +131,8 @@ type house struct {
 	hand   id.Client
 	web    *httptest.Server
 	socket string
-	admin  *http.Client // over the socket
+	now    func() time.Time // of the store; time.Now if nil
+	admin  *http.Client     // over the socket
 	client *client.Client
 	stop   func()
 }
@@ -173,7 +174,7 @@ func (h *house) must(err error) {
 func (h *house) open() {
 	h.t.Helper()
 	ctx, log := context.Background(), slog.New(slog.NewTextHandler(h.log, nil))
-	s, err := store.Open(ctx, h.data, store.Options{Ceiling: budget.Ceiling{PerMinute: 1 << 30, AtOnce: 1 << 20}})
+	s, err := store.Open(ctx, h.data, store.Options{Now: h.now, Ceiling: budget.Ceiling{PerMinute: 1 << 30, AtOnce: 1 << 20}})
 	h.must(err)
 	_, err = recovery.Run(ctx, s.Recover, log)
 	h.must(err)

@@ -29,7 +29,7 @@ import (
 
 const (
 	// Patience is how long WaitFor looks, and how long one command may take.
-	Patience = 30 * time.Second
+	Patience = 90 * time.Second
 	glance   = 20 * time.Millisecond
 )
 

@@ -489,7 +489,7 @@ func TestUpstreamThatStopsReadingHoldsNobody(t *testing.T) {
 	if want := event(invocation.TimedOut, "a line to the upstream was cut off"); !cmp.Equal(want, got) {
 		t.Errorf("event %+v", got)
 	}
-	if took := time.Since(began); took > 2*time.Second {
+	if took := time.Since(began); took > slack {
 		t.Errorf("took %v", took)
 	}
 	if got := other.Call(t.Context(), "tool", nil, nil); got.Kind != invocation.Answered {
@@ -543,11 +543,11 @@ func TestResultDoesNotWaitForAStubbornProcess(t *testing.T) {
 	}
 	began := time.Now()
 	got := r.Call(t.Context(), "tool", nil, nil)
-	if took := time.Since(began); got.Kind != invocation.Answered || took > 2*time.Second {
+	if took := time.Since(began); got.Kind != invocation.Answered || took > slack {
 		t.Errorf("event %+v after %v", got, took)
 	}
 	r.Close()
-	if took := time.Since(began); took > bound.StopGrace.Duration()+2*time.Second {
+	if took := time.Since(began); took > bound.StopGrace.Duration()+slack {
 		t.Errorf("closed after %v", took)
 	}
 }

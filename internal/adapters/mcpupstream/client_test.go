@@ -22,12 +22,15 @@ import (
 	"github.com/stewardhost/steward/internal/means/childprocess"
 )
 
+// slack is what a loaded machine may add to a time that a test measures.
+const slack = 20 * time.Second
+
 // waitFor waits until the condition holds, but not for ever.
 func waitFor(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(2 * time.Millisecond)
 	defer ticker.Stop()
-	for end := time.Now().Add(5 * time.Second); !condition(); <-ticker.C {
+	for end := time.Now().Add(slack); !condition(); <-ticker.C {
 		if time.Now().After(end) {
 			t.Fatalf("not in time: %s", what)
 		}

@@ -249,7 +249,7 @@ func TestAnAdmittedCapsuleIsReachedByTheFirstQuestion(t *testing.T) {
 		}
 		select {
 		case <-asked:
-		case <-time.After(10 * time.Second):
+		case <-time.After(limit):
 			t.Fatalf("the first question to capsule %d was lost", i)
 		}
 		s.Close()

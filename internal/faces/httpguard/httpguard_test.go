@@ -282,7 +282,7 @@ func TestAWholeAnswerDoesNotWaitForTheLog(t *testing.T) {
 	defer server.Close()
 	defer close(log.let)
 	client := server.Client()
-	client.Timeout = 10 * time.Second
+	client.Timeout = time.Minute
 	resp, err := client.Get(server.URL)
 	if err != nil {
 		t.Fatal(err)

@@ -20,8 +20,9 @@ import (
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
-// slack is what a loaded machine may add to a time that a test measures.
-const slack = 2 * time.Second
+// slack is what a loaded machine may add to a time that a test measures. Commands
+// that nobody ends stay for a minute.
+const slack = 20 * time.Second
 
 func TestExitTellsHowTheCommandEnded(t *testing.T) {
 	t.Parallel()
@@ -231,10 +232,10 @@ func TestStderrIsReadAtAPace(t *testing.T) {
 func TestAScreamingCommandEnds(t *testing.T) {
 	t.Parallel()
 	p := start(t, "scream")
-	waitFor(t, 10*time.Second, "its words are kept", func() bool { return len(p.StderrTail()) == bound.StderrBytes.Int() })
+	waitFor(t, slack, "its words are kept", func() bool { return len(p.StderrTail()) == bound.StderrBytes.Int() })
 	began := time.Now()
 	p.Stop()
-	if took := time.Since(began); took > bound.StopGrace.Duration()+2*time.Second {
+	if took := time.Since(began); took > bound.StopGrace.Duration()+slack {
 		t.Errorf("it took %v", took)
 	}
 }
@@ -258,7 +259,7 @@ func TestWriteHasADeadline(t *testing.T) {
 	t.Parallel()
 	p := start(t, "stubborn")
 	large := make([]byte, 4<<20)
-	p.Stdin().SetWriteDeadline(time.Now().Add(time.Second)) // in which a busy machine begins to write
+	p.Stdin().SetWriteDeadline(time.Now().Add(3 * time.Second)) // in which a busy machine begins to write
 	n, err := p.Stdin().Write(large)
 	if !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 || n >= len(large) {
 		t.Errorf("wrote %d bytes, %v", n, err)

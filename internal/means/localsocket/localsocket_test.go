@@ -207,7 +207,7 @@ func dialTwice(t *testing.T, l *Listener) net.Conn {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = conn.Close() })
-		if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil { // a peer that waits for ever fails
+		if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil { // a peer that waits for ever fails
 			t.Fatal(err)
 		}
 		if _, err := io.WriteString(conn, text); err != nil {

@@ -38,7 +38,7 @@ func startChild(t *testing.T, which, path string) (kill func(), out *bufio.Scann
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() })
 	return sync.OnceFunc(func() {
 		timer.Stop()
 		_ = cmd.Process.Kill()
