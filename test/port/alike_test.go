@@ -51,8 +51,28 @@ func TestAMethodThatMayNotBeSeenCostsWhatAnUnknownOneDoes(t *testing.T) {
 		fields = append(fields, fmt.Sprintf(`"member_%d":"%s"`, i, strings.Repeat("x", 12)))
 	}
 	args := []byte("{" + strings.Join(fields, ",") + "}")
-	looks, times := map[string]look{}, map[string][]time.Duration{}
-	for range 400 {
+	// What other work of the machine does it does not do three times over.
+	for tries := 3; ; tries-- {
+		differs := costs(t, s, stranger, refs, args)
+		if differs == "" {
+			return
+		}
+		t.Log(differs)
+		if tries == 1 {
+			t.Fatal("each time one takes longer than another")
+		}
+	}
+}
+
+// costs asks for each reference in turn, demands the same work of all, and says which
+// takes longer than one that names no method.
+func costs(t *testing.T, s *scene, stranger authority.Caller, refs map[string]dispatch.Reference, args []byte) (differs string) {
+	t.Helper()
+	looks, times, rounds := map[string]look{}, map[string][]time.Duration{}, 400
+	if testing.Short() {
+		rounds = 100
+	}
+	for range rounds {
 		for name, ref := range refs {
 			before, began := s.journal.Stats(), time.Now()
 			got := s.port.Call(t.Context(), stranger, dispatch.Request{Tx: id.NewTx(time.Now()), Ref: ref, Args: args})
@@ -64,18 +84,20 @@ func TestAMethodThatMayNotBeSeenCostsWhatAnUnknownOneDoes(t *testing.T) {
 			looks[name] = look{got.Fault.Code, got.Fault.Text, after.Reads - before.Reads, after.ReadStatements - before.ReadStatements}
 		}
 	}
-	median := func(name string) time.Duration {
+	// Other work of the machine only adds to a time, so the quick ones tell the cost.
+	takes := func(name string) time.Duration {
 		slices.Sort(times[name])
-		return times[name][len(times[name])/2]
+		return times[name][len(times[name])/10]
 	}
 	for name := range refs {
 		// The bar is a tenth; the rest is for a machine with other things to do.
-		if there, not := median(name), median("no such method"); max(there, not) > min(there, not)*5/4 {
-			t.Errorf("%s takes %v, no such method %v", name, there, not)
+		if there, not := takes(name), takes("no such method"); max(there, not) > min(there, not)*5/4 {
+			differs += fmt.Sprintf("%s takes %v, no such method %v; ", name, there, not)
 		}
-		t.Logf("%s: median %v", name, median(name))
+		t.Logf("%s: %v", name, takes(name))
 		if diff := cmp.Diff(looks["no such method"], looks[name]); diff != "" {
 			t.Errorf("no such method and %s differ:\n%s", name, diff)
 		}
 	}
+	return differs
 }
