@@ -23,6 +23,7 @@ var scans = map[string]string{
 	"holdings.restoreCapsules":       "once in the life of a copy",
 	"holdings.restoreCapsuleMethods": "once in the life of a copy",
 	"holdings.restoreEntries":        "once in the life of a copy",
+	"holdings.restoreTools":          "once in the life of a copy",
 	"holdings.restoreGrants":         "once in the life of a copy",
 	"holdings.restoreMethods":        "once in the life of a copy",
 	"holdings.restoreQuestions":      "once in the life of a copy",

@@ -27,7 +27,8 @@ const (
 		"WHERE state = 'active' AND EXISTS (SELECT 1 FROM resources r " +
 		"WHERE r.owner = methods.owner AND r.resource = methods.resource AND r.kind NOT IN ('builtin', 'capsule'))"
 	// What an entry starts or contacts may have been removed, and its secrets replaced.
-	restoreEntries     = "UPDATE adapters SET state = 'disabled' WHERE state = 'enabled'"
+	restoreEntries     = "UPDATE adapters SET state = 'disabled' WHERE state = 'enabled' AND kind <> '" + string(view.InCapsule) + "'"
+	restoreTools       = "UPDATE adapters SET state = 'disabled' WHERE state = 'enabled' AND kind = '" + string(view.InCapsule) + "'"
 	restoreCredentials = "DELETE FROM credentials"
 	restoreQuestions   = "UPDATE confirmations SET state = 'denied', decided_at = $1 WHERE state IN ('open', 'approved')"
 	countChanges       = "UPDATE owners SET changes = changes + 1"
@@ -54,7 +55,7 @@ func (h *Holdings) Restore(ctx context.Context, about string) (out view.Restored
 				return err
 			}
 		}
-		for _, query := range []string{restoreCapsules, restoreCapsuleMethods, countChanges} {
+		for _, query := range []string{restoreCapsules, restoreCapsuleMethods, restoreTools, countChanges} {
 			if _, err := tx.Exec(query); err != nil {
 				return err
 			}
