@@ -101,7 +101,7 @@ var proofs = []proven{
 	{"A29", "time does not refund", at(storeT, "TestADoubtKeepsItsPartOfTheDay"), ""},
 	{"A30", "parallel calls do not pass the budget", at(storeT, "TestParallelCallsStayWithinTheBudget"), ""},
 	{"A31", "a moved clock revives nothing and deletes nothing", at(storeT, "TestTheClockNeverGoesBehindWhatIsStored", storeT, "TestNoClockThatWasSetDeletesAnything"), "set forward past midnight, it begins a new day of a budget"},
-	{"A32, R29", "a restored copy revives no right and executes nothing again", at(storeT, "TestARestoredStoreRevivesNothing", storeT, "TestARestoreReplacesAStoreForGood", storeT, "TestCapsulesAreOffAfterARestore", authorityT, "TestARestoredRowIsOverOrInDoubt", crashT, "TestARestoreExecutesNothingAgain"), ""},
+	{"A32, R29", "a restored copy revives no right and executes nothing again", at(storeT, "TestARestoredStoreRevivesNothing", storeT, "TestARestoreReplacesAStoreForGood", storeT, "TestCapsulesAreOffAfterARestore", busdoorT, "TestToolsOfCapsulesAreOffAfterARestore", busdoorT, "TestAHostRestoredElsewhereIsAnotherToItsServers", authorityT, "TestARestoredRowIsOverOrInDoubt", crashT, "TestARestoreExecutesNothingAgain"), ""},
 	{"A33, FF87", "no form of an address leads inside", at(egressT, "TestNoFormOfAnAddressLeadsInside", egressT, "TestPublicAddressesAreLetOut", egressT, "FuzzParse"), ""},
 	{"A34, FF88, R25", "names that lie", at(egressT, "TestScriptedNames", egressT, "TestNoFormOfAnAddressLeadsInside"), "the canary is on this machine's own addresses, not in a network namespace"},
 	{"A35, A38", "no proxy, no cookie, no pool; nothing in an answer is followed", at(egressT, "TestOneSendIsOneRequest"), ""},

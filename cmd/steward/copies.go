@@ -11,6 +11,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/faces/cli/copies"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
+	"github.com/stewardhost/steward/internal/faces/cli/settings"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -23,7 +24,7 @@ func backup(ctx context.Context, o copies.BackupOptions) (copies.Backup, error) 
 	if err != nil {
 		return copies.Backup{}, whyNoCopy(err, o)
 	}
-	return copies.Backup{File: b.File, Bytes: b.Bytes, SHA256: b.SHA256, Key: b.KeyFile, At: b.At}, nil
+	return copies.Backup{File: b.File, Bytes: b.Bytes, SHA256: b.SHA256, Key: b.KeyFile, At: b.At, BusKeys: buswing.Keyed(o.Data)}, nil
 }
 
 // whyNoCopy is told of a backup that was not made.
@@ -84,6 +85,9 @@ func restore(ctx context.Context, o copies.RestoreOptions) (copies.Restore, erro
 			}
 		}
 		out.Capsules = append(out.Capsules, off)
+	}
+	if values, err := settings.Load(o.Data, nil, os.LookupEnv); err == nil && !buswing.Keyed(o.Data) {
+		out.BusServers = values.Text(settings.NATSURL)
 	}
 	if r.Broken != "" {
 		out.Trail = r.Broken

@@ -20,7 +20,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
+	"github.com/stewardhost/steward/protocol/rpcwire"
 	"github.com/stewardhost/steward/test/hosttest"
 )
 
@@ -459,6 +461,75 @@ func TestCapsulesComeBackFromABackup(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// A restore leaves the tools of a capsule off: nothing is started or called until the
+// owner installs it again, and says yes again to each tool and each grant.
+func TestToolsOfCapsulesAreOffAfterARestore(t *testing.T) {
+	h := hosttest.Start(t)
+	app := h.AddApp("helper")
+	dir := toolFolder(t, "workman", "./test/busdoor/workman")
+	h.Do("capsule", "install", dir)
+	h.Approve("workman", map[string]string{"who": "read", "count": "read"})
+	tools := app.Grant("workman", "who", "count")
+	if got := call(t, app, tools["who"], map[string]any{}); got.IsError() {
+		t.Fatal(got.Raw)
+	}
+	review := h.Review("workman")
+	request := rpcwire.Request{Tx: id.NewTx(time.Now()).String(), Resource: review.Resource.ID, Contract: contractOf(review, "who"), Method: "who", Args: rpcwire.Raw(`{}`)}
+	copied := filepath.Join(t.TempDir(), "copy")
+	h.Do("backup", copied)
+	h.Stop()
+	out, told, code := h.Run("", "restore", copied, "--replace")
+	if told = out + told; code != 0 || !strings.Contains(told, "steward capsule install "+dir) || !strings.Contains(told, "0 servers ") {
+		t.Fatal(told)
+	}
+	h.Restart()
+	app.Rotate()
+
+	denied := func(when, want string) {
+		t.Helper()
+		if got := app.Tools(); len(got) != 0 {
+			t.Errorf("%s: the app is shown %v", when, got)
+		}
+		if got, err := app.Send(request); err != nil || got.Error == nil || got.Error.Code != want || got.Effects == rpcwire.Reported {
+			t.Errorf("%s: a call ends with %+v %+v, %v", when, got, got.Error, err)
+		}
+		if n := noted(dir, "who"); n != 1 {
+			t.Errorf("%s: it was called %d times", when, n)
+		}
+		request.Tx = id.NewTx(time.Now()).String()
+	}
+	off := func(when string) {
+		t.Helper()
+		if c := capsule(t, h, "workman"); c.State != "off" || c.PID != 0 {
+			t.Errorf("%s it is %s, process %d", when, c.State, c.PID)
+		}
+		if _, _, exit := h.Run("", "grants", "add", "helper", "workman", "who"); exit == 0 {
+			t.Errorf("%s its tools can be granted", when)
+		}
+		if _, _, exit := h.Run("", "call", "workman", "who"); exit == 0 {
+			t.Errorf("%s the owner's own call is sent", when)
+		}
+	}
+	off("after the restore")
+	denied("after the restore", "needs_consent")
+	h.Restart()
+	off("after a restart")
+	denied("after a restart", "needs_consent")
+
+	h.Do("capsule", "install", dir)
+	if s := states(t, h, "workman"); s["who"] != "needs_consent" || s["count"] != "needs_consent" {
+		t.Errorf("after its installation: %v", s)
+	}
+	denied("after its installation", "needs_consent")
+	h.Approve("workman", map[string]string{"who": "read"})
+	denied("after its approval", "needs_consent")
+	h.Do("grants", "add", "helper", "workman", "who")
+	if got := call(t, app, app.Tools()["who"], map[string]any{}); got.IsError() {
+		t.Errorf("after a new yes: %s", got.Raw)
+	}
+	h.Do("journal", "verify")
 }
 
 // Whoever writes a capsule is told what is wrong with an answer of it.

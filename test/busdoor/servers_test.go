@@ -159,3 +159,65 @@ func TestServersOfSomebodyElseCarryTheBus(t *testing.T) {
 		t.Errorf("a host with servers that let everybody in ends with %d: %s", exit, complaint)
 	}
 }
+
+// No backup has the keys of the bus. A host that is restored in its own folder has them
+// still; one that is restored elsewhere says what its servers need, and once they
+// have it, they know the host of before no more.
+func TestAHostRestoredElsewhereIsAnotherToItsServers(t *testing.T) {
+	home, elsewhere := filepath.Join(t.TempDir(), "home"), t.TempDir()
+	config, complaint, exit := typed(t, home, "bus", "config")
+	if exit != 0 {
+		t.Fatal(complaint)
+	}
+	srv := natsServer(t, config, "-1")
+	at, err := url.Parse(srv.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers := []string{"--nats-url", at.String()}
+	h := hosttest.StartWith(t, hosttest.Options{Home: home, Args: append(servers, hosttest.Wide...)})
+	notes := folder(t, map[string]string{"a.md": "# Hello"})
+	h.Do("capsule", "install", "files", notes)
+	copied := filepath.Join(t.TempDir(), "copy")
+	if out := h.Do("backup", copied, "--with-key"); !strings.Contains(out, "steward bus config") {
+		t.Errorf("the backup does not say that it has no keys of the bus:\n%s", out)
+	}
+	h.Stop()
+
+	for _, dir := range []string{home, elsewhere} {
+		write(t, dir, "steward.toml", "nats_url = \""+at.String()+"\"\n")
+	}
+	out, told, exit := typed(t, home, "restore", copied, "--replace")
+	if exit != 0 || strings.Contains(out+told, "steward bus config") {
+		t.Errorf("in its own folder it ends with %d: %s%s", exit, out, told)
+	}
+	h.Restart() // which the servers know as before
+	h.Do("capsule", "install", "files", notes)
+	h.Stop()
+
+	out, told, exit = typed(t, elsewhere, "restore", copied)
+	if exit != 0 || !strings.Contains(told, at.String()+" know others") || !strings.Contains(told, "steward bus config") {
+		t.Errorf("elsewhere it ends with %d: %s%s", exit, out, told)
+	}
+	if out, told, exit = typed(t, elsewhere, "doctor"); exit != 1 || !strings.Contains(out, "no keys for servers of the bus") {
+		t.Errorf("doctor ends with %d: %s%s", exit, out, told)
+	}
+	strange := func(dir string) {
+		t.Helper()
+		if out, told, exit := typed(t, dir, "up", "--listen", "127.0.0.1:0"); exit != 3 || !strings.Contains(told, "bus config, whose lines") {
+			t.Errorf("a host that its servers do not know ends with %d: %s%s", exit, out, told)
+		}
+	}
+	strange(elsewhere)
+	if config, complaint, exit = typed(t, elsewhere, "bus", "config"); exit != 0 {
+		t.Fatal(complaint)
+	}
+	end(srv)
+	natsServer(t, config, at.Port())
+	strange(home)
+	again := hosttest.StartWith(t, hosttest.Options{Home: elsewhere, Args: append(servers, hosttest.Wide...)})
+	again.Do("capsule", "install", "files", notes)
+	if c := capsule(t, again, "files"); c.State != "ready" && c.State != "starting" {
+		t.Errorf("it is %s: %s", c.State, c.Reason)
+	}
+}

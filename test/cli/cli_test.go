@@ -88,7 +88,7 @@ func keep(_ context.Context, o copies.BackupOptions) (copies.Backup, error) {
 	}
 	b := copies.Backup{File: o.To, Bytes: 4096, SHA256: "00ff", At: time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)}
 	if o.WithKey {
-		b.Key = o.To + ".key"
+		b.Key, b.BusKeys = o.To+".key", true
 	}
 	return b, nil
 }
@@ -100,7 +100,7 @@ func putBack(_ context.Context, o copies.RestoreOptions) (copies.Restore, error)
 	o.Progress("checking the trail", 0, 0)
 	return copies.Restore{At: time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC), Node: "nod_00000000000000000000000001", Tokens: 2, Grants: 1, Servers: 2, SignIns: 1,
 		Capsules: []copies.Capsule{{Name: "files", Install: "steward capsule install files /notes", Missing: "/notes"}},
-		Methods:  3, Indeterminate: 4, Trail: "row 7 of epoch 1: the row was changed", Replaced: o.Data + "/replaced"}, nil
+		Methods:  3, Indeterminate: 4, Trail: "row 7 of epoch 1: the row was changed", Replaced: o.Data + "/replaced", BusServers: "tls://a.example:4222"}, nil
 }
 
 // terminal is steward with all three streams on the controlling terminal, but

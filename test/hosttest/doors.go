@@ -31,6 +31,21 @@ func (h *Host) AddApp(name string) *App {
 	var added adminwire.AddedApp
 	h.JSON(&added, "apps", "add", name)
 	a := &App{ID: added.ID, Name: added.Name, host: h}
+	a.take(added)
+	return a
+}
+
+// Rotate gives the app new tokens.
+func (a *App) Rotate() {
+	a.host.t.Helper()
+	var added adminwire.AddedApp
+	a.host.JSON(&added, "apps", "rotate", a.Name)
+	a.take(added)
+}
+
+func (a *App) take(added adminwire.AddedApp) {
+	a.host.t.Helper()
+	a.MCP, a.RPC = "", ""
 	for _, token := range added.Tokens {
 		switch token.Audience {
 		case "mcp":
@@ -40,9 +55,8 @@ func (h *Host) AddApp(name string) *App {
 		}
 	}
 	if a.MCP == "" || a.RPC == "" {
-		h.t.Fatalf("the app %s has no token for each door", name)
+		a.host.t.Fatalf("the app %s has no token for each door", a.Name)
 	}
-	return a
 }
 
 // Grant gives the app methods of a resource and returns the tool names that all

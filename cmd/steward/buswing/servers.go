@@ -2,6 +2,7 @@ package buswing
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/natsbus/callout"
 	"github.com/stewardhost/steward/internal/domain/bus/describe"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
+	"github.com/stewardhost/steward/internal/faces/cli/bus"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/service/broker"
@@ -27,7 +29,13 @@ func Config(folder string) (string, error) {
 }
 
 func keysOf(folder string) (callout.Keys, error) {
-	return callout.Keep(filepath.Join(folder, "keys", "bus"))
+	return callout.Keep(filepath.Join(folder, bus.KeysFile))
+}
+
+// Keyed reports whether a folder has keys for servers of somebody else.
+func Keyed(folder string) bool {
+	_, err := os.Lstat(filepath.Join(folder, bus.KeysFile))
+	return err == nil
 }
 
 func openOutside(p Parts, l natsbus.Listener) (*natsbus.Bus, error) {

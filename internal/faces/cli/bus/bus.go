@@ -12,6 +12,10 @@ import (
 	"github.com/stewardhost/steward/internal/faces/cli/desk"
 )
 
+// KeysFile is where the host's keys for such servers are, in its data folder. No backup
+// has them: a host that is restored elsewhere is another one (docs/decisions/0011).
+const KeysFile = "keys/bus"
+
 // Servers are NATS servers of somebody else.
 type Servers struct {
 	URL string // one or more, with commas between them
@@ -37,7 +41,8 @@ func config(d *desk.Desk, k Keeper) *cobra.Command {
 		Long: `The bus is inside the host unless steward up is told of NATS servers. Those need the
 lines that this prints, on every server, and a start after it. They hold no secret:
 the keys that prove the host to them stay in the data folder, in keys/bus, and are
-made when they are first needed. The host looks at each start whether the servers
+made when they are first needed. No backup has them, so that a host which is restored
+in another folder needs its own lines on every server. The host looks at each start whether the servers
 refuse strangers and hold the rights of each capsule, and uses none that does not.`,
 		Example: "  steward bus config > steward.conf\n  steward up --nats-url tls://nats.example:4222",
 		RunE: func(*cobra.Command, []string) error {

@@ -42,6 +42,8 @@ type Backup struct {
 	SHA256 string    `json:"sha256"`
 	Key    string    `json:"key,omitzero"`
 	At     time.Time `json:"at"`
+
+	BusKeys bool `json:"bus_keys_left_out,omitzero"` // the host has keys for servers of the bus
 }
 
 // RestoreOptions say what is put in place of what.
@@ -67,6 +69,7 @@ type Restore struct {
 	Capsules      []Capsule `json:"capsules_off"`
 	Trail         string    `json:"trail"` // ok, or where it does not hold
 	Replaced      string    `json:"replaced,omitzero"`
+	BusServers    string    `json:"bus_servers,omitzero"` // that do not know this host yet
 }
 
 // Capsule is one that is switched off since the restore.
@@ -128,6 +131,9 @@ is left out, so that the copy alone tells no secret: keep keys/root elsewhere, o
 				t.Row("root key", b.Key)
 			} else {
 				t.Row("root key", "left out; it is "+filepath.Join(home, "keys", "root"))
+			}
+			if b.BusKeys {
+				t.Row("bus keys", "in no backup; a host elsewhere makes its own, and the servers of the bus need its lines: steward bus config")
 			}
 			t.Write(d.Out, "")
 		})
@@ -191,6 +197,9 @@ func (d verbs) restored(r Restore) {
 	}
 	if r.Trail != "ok" {
 		d.Note("the backup's audit trail does not hold: %s", r.Trail)
+	}
+	if r.BusServers != "" {
+		d.Note("no backup has the keys of the bus, and %s know others; every one of these servers needs the lines of: steward bus config", paper.Line(r.BusServers))
 	}
 	if r.Replaced != "" {
 		d.Note("the files of the store that was there are in %s", r.Replaced)

@@ -118,6 +118,7 @@ func (d verbs) examine(ctx context.Context) error {
 		e.add(Finding{"host", Note, "no host is running here", "steward up"})
 		if bad == nil {
 			e.port(ctx, values.Text(settings.Listen))
+			e.bus(values.Text(settings.NATSURL))
 		}
 	default:
 		e.trouble("host", err, "")

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stewardhost/steward/internal/faces/cli/bus"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
@@ -101,5 +103,34 @@ func TestAFolderWithoutItsKeyIsFound(t *testing.T) {
 	e.folder()
 	if len(e.findings) != 1 || e.findings[0].State != Bad || e.findings[0].Fix == "" {
 		t.Errorf("%+v", e.findings)
+	}
+}
+
+// Servers of the bus know a host by keys that no backup has.
+func TestAHostWithoutKeysForItsServersIsFound(t *testing.T) {
+	home := t.TempDir()
+	for _, c := range []struct {
+		servers string
+		keys    bool
+		want    int
+	}{{"", false, 0}, {"tls://a.example:4222", false, 1}, {"tls://a.example:4222", true, 0}} {
+		if c.keys {
+			if err := os.Mkdir(filepath.Join(home, "keys"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(home, bus.KeysFile), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e := examination{home: home}
+		e.bus(c.servers)
+		if len(e.findings) != c.want {
+			t.Errorf("servers %q, keys %v: %+v", c.servers, c.keys, e.findings)
+		}
+		for _, f := range e.findings {
+			if f.State != Bad || !strings.Contains(f.Fix, "steward bus config") {
+				t.Errorf("%+v", f)
+			}
+		}
 	}
 }

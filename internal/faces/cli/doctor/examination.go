@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stewardhost/steward/internal/domain/pool/resource"
+	"github.com/stewardhost/steward/internal/faces/cli/bus"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
@@ -168,6 +169,13 @@ func (e *examination) port(ctx context.Context, address string) {
 	}
 	l.Close()
 	e.add(Finding{"port", Well, address + " is free", ""})
+}
+
+// bus tells of servers that cannot know the host, since it has no keys for them yet.
+func (e *examination) bus(servers string) {
+	if _, err := os.Lstat(filepath.Join(e.home, bus.KeysFile)); servers != "" && errors.Is(err, fs.ErrNotExist) {
+		e.add(Finding{"bus", Bad, paper.Line(servers) + " cannot know this host, which has no keys for servers of the bus yet", "steward bus config, whose lines every server needs"})
+	}
 }
 
 // upstreams finds those that do not run, and what waits for the owner.
