@@ -100,7 +100,7 @@ module = "./abacus.wasm"
 	if out := h.Do("capsule", "logs", "abacus"); !strings.Contains(out, "panic") && !strings.Contains(out, "ended") && !strings.Contains(out, "memory") {
 		t.Errorf("its log is %q", out)
 	}
-	h.Restart() // what was compiled is kept
+	h.Restart()
 	wantListed(t, app.Session(nil), "abacus:trap abacus:who")
 	write(t, dir, "abacus.wasm", "\x00asm\x01\x00\x00\x00")
 	h.Restart()
@@ -109,19 +109,61 @@ module = "./abacus.wasm"
 	}
 }
 
-// A module that was written by `steward capsule new` works as it is.
+// BF1: a module that was written by `steward capsule new` works as it is, is compiled
+// once it is installed, and is never silently missing from a list: not from the first
+// one after the installation, nor after a start, nor where it has to be compiled again.
 func TestANewModuleWorksAsItIsWritten(t *testing.T) {
 	h := hosttest.Start(t)
 	reader := h.AddApp("reader")
 	dir := scaffold(t, h, "notes", "--runtime", "wasm")
 	h.Do("capsule", "install", filepath.Join(dir, "notes"))
+	kept, err := filepath.Glob(filepath.Join(h.Home, "compiled", "*", "sum"))
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("what was compiled is kept in %q, %v", kept, err)
+	}
 	h.Do("grants", "add", "reader", "notes", "read")
+	listedOrTold(t, h, reader)
 	s := reader.Session(nil)
-	hosttest.WaitFor(t, "the module to be compiled", func() error {
-		got, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "notes:hello"})
-		if err == nil && !strings.HasPrefix(got.Contents[0].Text, "It is ") {
-			t.Errorf("%+v", got)
+	if got, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "notes:hello"}); err != nil || !strings.HasPrefix(got.Contents[0].Text, "It is ") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	before, err := os.Stat(kept[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Restart()
+	listedOrTold(t, h, reader)
+	if after, err := os.Stat(kept[0]); err != nil || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("it was compiled again: %v", err)
+	}
+	h.Stop()
+	if err := os.Truncate(kept[0], 0); err != nil {
+		t.Fatal(err)
+	}
+	h.Restart()
+	listedOrTold(t, h, reader)
+}
+
+// listedOrTold wants each list from now on to hold the capsule or to say that it
+// lacks it, in both eras, and one to hold it in the end. A person sees the same.
+func listedOrTold(t *testing.T, h *hosttest.Host, a *hosttest.App) {
+	t.Helper()
+	old := handshake(t, h, a)
+	for whole := false; !whole; {
+		got, err := a.Modern("resources/list", "", nil)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return err
-	})
+		shown := capsule(t, h, "notes")
+		for _, raw := range []string{got.Raw, old.ask("resources/list", "{}")} {
+			whole = strings.Contains(raw, `"uri":"notes:hello"`)
+			told := strings.Contains(raw, `"io.github.stewardhost/incomplete":{"cut":false,"missing":[{"capsule":"notes","why":"warming"}]}`)
+			if whole == told {
+				t.Fatalf("listed: %t, told: %t: %s", whole, told, raw)
+			}
+		}
+		if shown.State != "ready" && shown.State != "starting" && shown.State != "compiling" {
+			t.Fatalf("it is shown as %+v", shown)
+		}
+	}
 }

@@ -145,7 +145,7 @@ func (w *Wing) Connection(adapter id.Adapter) (view.Connection, bool) {
 			out.PID, out.Restarts, out.Reason = s.PID, s.Restarts, s.Reason
 			if s.State == capsulehost.Ready {
 				out.State = view.ConnectionReady
-			} else if s.State != capsulehost.Starting {
+			} else if s.State != capsulehost.Starting && s.State != capsulehost.Compiling {
 				out.State = view.ConnectionFailed
 			}
 		}

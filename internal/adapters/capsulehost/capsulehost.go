@@ -114,11 +114,12 @@ type State string
 
 // The states.
 const (
-	Starting State = "starting"
-	Ready    State = "ready"
-	Waiting  State = "waiting" // for its next start
-	Changed  State = "changed" // its files are not those that were installed
-	Off      State = "off"     // it does not run until it is installed again, since the store was restored
+	Starting  State = "starting"
+	Compiling State = "compiling" // its module, which is new or of which nothing was kept
+	Ready     State = "ready"
+	Waiting   State = "waiting" // for its next start
+	Changed   State = "changed" // its files are not those that were installed
+	Off       State = "off"     // it does not run until it is installed again, since the store was restored
 )
 
 // Host runs the capsules of one principal.
@@ -212,9 +213,24 @@ func (h *Host) Close() {
 		ending.Go(r.stop)
 	}
 	ending.Wait()
-	if h.engine != nil {
-		h.engine.Close()
+}
+
+// Prepare compiles a capsule that is a module, so that it is there at once when it
+// is started, and one that cannot be compiled is never installed. It may take seconds.
+func (h *Host) Prepare(ctx context.Context, c Installed) error {
+	p, err := h.plan(c)
+	if err != nil || p.module == nil {
+		return err
 	}
+	engine, err := h.openEngine()
+	if err != nil {
+		return err
+	}
+	module, err := engine.Load(ctx, p.module)
+	if err == nil {
+		module.Close()
+	}
+	return err
 }
 
 // openEngine gives what runs modules, opened by the first who needs it.

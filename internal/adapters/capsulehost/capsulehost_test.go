@@ -3,6 +3,7 @@ package capsulehost_test
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -142,6 +143,7 @@ type bench struct {
 	seats     chan *seat
 	joined    chan struct{}
 	left      chan topic.Source
+	compiled  string // the folder of what was compiled
 }
 
 type seat struct {
@@ -155,7 +157,7 @@ type seat struct {
 
 func newBench(t *testing.T, inside map[string]capsulehost.Handler) *bench {
 	t.Helper()
-	b := &bench{principal: topic.PrincipalOf(id.New[id.Owner]()), seats: make(chan *seat, 100), joined: make(chan struct{}, 100), left: make(chan topic.Source, 100)}
+	b := &bench{principal: topic.PrincipalOf(id.New[id.Owner]()), seats: make(chan *seat, 100), joined: make(chan struct{}, 100), left: make(chan topic.Source, 100), compiled: t.TempDir()}
 	b.Host = capsulehost.New(capsulehost.Ports{
 		Admit: func(p capsulehost.Place, take func(capsulehost.Request), lost func()) (capsulehost.Seat, error) {
 			s := &seat{p, take, lost, make(chan string, 100), make(chan string, 100), make(chan struct{})}
@@ -174,7 +176,7 @@ func newBench(t *testing.T, inside map[string]capsulehost.Handler) *bench {
 		},
 		Joined: func(topic.Principal) { b.joined <- struct{}{} },
 		Left:   func(_ topic.Principal, s topic.Source) { b.left <- s },
-	}, b.principal, capsulehost.Options{Tenant: "t", Version: "1", Inside: inside, Shipped: map[string]int{"files": 1}})
+	}, b.principal, capsulehost.Options{Tenant: "t", Version: "1", Inside: inside, Compiled: b.compiled, Shipped: map[string]int{"files": 1}})
 	t.Cleanup(b.Close)
 	return b
 }
@@ -274,6 +276,50 @@ func TestACapsuleAnswersForTheOneItRunsFor(t *testing.T) {
 	next(t, s.closed)
 	if got := next(t, b.left); got != s.place.Source || len(b.Members(b.principal)) != 0 || len(b.Statuses()) != 0 {
 		t.Errorf("after the end: %v", got)
+	}
+}
+
+// nothing is a module that ends at once.
+const nothing = "\x00asm\x01\x00\x00\x00" + "\x01\x04\x01\x60\x00\x00" + "\x03\x02\x01\x00" + "\x05\x03\x01\x00\x01" +
+	"\x07\x13\x02\x06_start\x00\x00\x06memory\x02\x00" + "\x0a\x04\x01\x02\x00\x0b"
+
+// BF1: a module that is compiled is a member that warms up, and shows it.
+func TestAModuleThatIsCompiledWarmsUp(t *testing.T) {
+	b := newBench(t, nil)
+	dir := t.TempDir()
+	manifest := fmt.Sprintf("name = \"notes\"\nversion = \"1\"\nruntime = \"wasm\"\nmodule = \"./notes.wasm\"\n[publish]\n%q = {}\n[subscribe]\n%q = { handler = \"describe\" }\n",
+		"resource.v1.response.describe.*", topic.DescribeRequest)
+	for name, content := range map[string]string{"Capsule.toml": manifest, "notes.wasm": nothing} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := b.Inspect(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Compiling takes until somebody writes to the file that says what is kept.
+	kept := filepath.Join(b.compiled, fmt.Sprintf("%x", sha256.Sum256([]byte(nothing))))
+	if err := errors.Join(os.MkdirAll(kept, 0o700), syscall.Mkfifo(filepath.Join(kept, "sum"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Start(c); err != nil {
+		t.Fatal(err)
+	}
+	if err := waitFor(func() bool { return b.Statuses()[0].State == capsulehost.Compiling }); err != nil {
+		t.Error(err)
+	}
+	if st, members := b.Statuses()[0], b.Members(b.principal); st.Reason == "" || len(members) != 1 || !members[0].Warming {
+		t.Errorf("while it is compiled: %+v, %+v", st, members)
+	}
+	writer, err := os.OpenFile(filepath.Join(kept, "sum"), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer.Close()
+	next(t, b.joined)
+	if st, members := b.Statuses()[0], b.Members(b.principal); st.State != capsulehost.Ready || st.Reason != "" || len(members) != 1 || members[0].Warming {
+		t.Errorf("once it is: %+v, %+v", st, members)
 	}
 }
 

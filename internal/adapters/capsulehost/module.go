@@ -21,6 +21,7 @@ func (r *runtime) runModule(ctx context.Context, seat Seat) error {
 	r.mu.Lock()
 	raw := r.plan.module
 	r.plan.module = nil // it is read again for the next life
+	r.state, r.reason = Compiling, "its module is compiled; lists wait for it, and say that it is missing"
 	r.mu.Unlock()
 	module, err := engine.Load(ctx, raw)
 	if err != nil {

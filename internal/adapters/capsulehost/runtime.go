@@ -177,7 +177,7 @@ func (r *runtime) sit(seated bool) {
 // becomeReady says that requests are taken at once from now on.
 func (r *runtime) becomeReady() {
 	r.mu.Lock()
-	r.state = Ready
+	r.state, r.reason = Ready, ""
 	r.mu.Unlock()
 	r.host.ports.Joined(r.host.principal)
 }
@@ -212,7 +212,7 @@ func (r *runtime) member() (describe.Member, bool) {
 	if !r.seated || r.state != Ready && r.failures > 0 || !r.plan.claim.Serves(topic.DescribeRequest) {
 		return describe.Member{}, false
 	}
-	return describe.Member{Source: r.source, Name: r.capsule.Name, Order: r.capsule.Order, Since: r.since, Families: r.plan.families}, true
+	return describe.Member{Source: r.source, Name: r.capsule.Name, Order: r.capsule.Order, Since: r.since, Warming: r.state != Ready, Families: r.plan.families}, true
 }
 
 func (r *runtime) alive() (life int64, ready bool) {

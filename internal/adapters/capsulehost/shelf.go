@@ -100,9 +100,13 @@ func (s *Shelf) Resume(ctx context.Context) error {
 }
 
 // Install takes a capsule in, or its new build in the place of the one before,
-// and starts it. An upgrade keeps its place in the order.
+// and starts it. An upgrade keeps its place in the order, and the build before runs
+// on while a module is compiled.
 func (s *Shelf) Install(ctx context.Context, what string, args []string) (Installed, error) {
 	c, err := s.host.Inspect(what, args)
+	if err == nil {
+		err = s.host.Prepare(ctx, c)
+	}
 	if err != nil {
 		return Installed{}, err
 	}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 
@@ -31,14 +32,17 @@ func (x *exchange) listTools(p frame.Params) {
 	if next != "" {
 		tail = append(append(tail, `,"nextCursor":`...), frame.Quoted(next)...)
 	}
-	x.page("tools", list, tail)
+	x.page("tools", list, tail, nil)
 }
 
-// page sends an array under its name, as what nobody may keep.
-func (x *exchange) page(name string, list, tail []byte) {
+// page sends an array under its name, with members of _meta, as what nobody may keep.
+func (x *exchange) page(name string, list, tail, meta []byte) {
 	tail = append(tail, `,"ttlMs":0,"cacheScope":"private"`...)
 	if x.era == frame.Modern {
-		tail = append(append(append(tail, `,"_meta":{`...), x.door.serverMeta()...), '}')
+		meta = append(append(meta, ','), x.door.serverMeta()...)
+	}
+	if len(meta) > 0 {
+		tail = append(append(append(tail, `,"_meta":{`...), bytes.TrimPrefix(meta, []byte(","))...), '}')
 	}
 	x.write(http.StatusOK, append(x.begin(128), `"`+name+`":`...), list, x.finish(tail))
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/stewardhost/steward/internal/ground/fault"
 )
 
-// listResources answers with one page.
+// listResources answers with one page, which says what it lacks where it is not whole.
 func (x *exchange) listResources(frame.Params) {
-	list, err := x.door.ports.Library.List(x.r.Context(), x.caller)
-	x.give("resources", list, err)
+	list, lacks, err := x.door.ports.Library.List(x.r.Context(), x.caller)
+	x.give("resources", list, lacks, err)
 }
 
 // listTemplates answers that there are none (bus page, section 6).
-func (x *exchange) listTemplates(frame.Params) { x.give("resourceTemplates", []byte("[]"), nil) }
+func (x *exchange) listTemplates(frame.Params) { x.give("resourceTemplates", []byte("[]"), nil, nil) }
 
 // readResource answers with what a URI holds. A client that cancels, or goes,
 // ends the capsule's work.
@@ -30,17 +30,17 @@ func (x *exchange) readResource(p frame.Params) {
 	}
 	defer part()
 	contents, err := x.door.ports.Library.Read(ctx, x.caller, uri)
-	x.give("contents", contents, err)
+	x.give("contents", contents, nil, err)
 }
 
-// give answers with an array under its name, or with the error.
-func (x *exchange) give(name string, list []byte, err error) {
+// give answers with an array under its name and members of _meta, or with the error.
+func (x *exchange) give(name string, list, meta []byte, err error) {
 	switch {
 	case fault.Is(err, fault.Unauthenticated):
 		x.refuse(err)
 	case err != nil:
 		x.fail(library.Problem(err, x.era))
 	default:
-		x.page(name, list, nil)
+		x.page(name, list, nil, meta)
 	}
 }

@@ -58,6 +58,7 @@ var (
 	ModuleLocals       = Row{"module_locals", 1 << 20, Count, fault.TooLarge, "ours: many times what Go makes of a small capsule", "adapters/capsulehost/sandbox"}
 	ModuleSignature    = Row{"module_signature", 1000, Count, fault.TooLarge, "ours: as the specification of its JavaScript interface", "adapters/capsulehost/sandbox"}
 	ModuleTable        = Row{"module_table_entries", 1 << 18, Count, fault.TooLarge, "ours: many times what Go makes of a small capsule", "adapters/capsulehost/sandbox"}
+	ModulesKept        = Row{"modules_kept", 32, Count, fault.TooLarge, "ours: more modules than a host has, at some 10 MiB each", "adapters/capsulehost/sandbox"}
 	CapsuleInstances   = Row{"capsule_instances", 4, Count, fault.RateLimited, "bus reference 5.10; ours: requests of one module at once", "adapters/capsulehost/sandbox"}
 	HostInstances      = Row{"host_instances", 8, Count, fault.RateLimited, "ours: half a GiB of memory", "adapters/capsulehost/sandbox"}
 	CapsuleToolCalls   = Row{"capsule_tool_calls_at_once", 32, Count, fault.Unavailable, "ours: half of what a capsule takes, so that reads go on", "service/workbench"}
@@ -71,5 +72,5 @@ var busRows = []Row{
 	ResourceIcons, ResourceIconBytes, ReadChunks, ReadContentBytes, ReadAnswerBytes, ReadErrorBytes, DescribeWarm, DescribeCold, CapsuleYoung,
 	ReadDescribe, ReadBroadcast, ReadConflict, CapsuleDeadline, BrokerDeadline, ResourceDeadline, OpenReads, CapsulesInstalled,
 	CapsuleManifest, CapsuleCalls, CapsuleRestartWait, CapsuleFamilies, CapsuleTools, CapsuleToolCalls, CapsuleLate,
-	ModuleBytes, ModuleMemory, ModuleOutput, ModuleLocals, ModuleSignature, ModuleTable, CapsuleInstances, HostInstances,
+	ModuleBytes, ModuleMemory, ModuleOutput, ModuleLocals, ModuleSignature, ModuleTable, ModulesKept, CapsuleInstances, HostInstances,
 }

@@ -6,7 +6,7 @@
 // served as such, never kept, and Changed follows when a missing capsule answers
 // after all. A read counts only from who may answer it, ends by
 // bound.BrokerDeadline, and is called off at the capsule when its asker goes.
-// Everything dropped, every collision and every conflict is an Event. What is
+// Everything dropped, every collision, every conflict and who is missing is an Event. What is
 // kept for a principal is kept under that principal and forgotten when the set of
 // its capsules changes.
 //
@@ -61,6 +61,7 @@ const (
 	Dropped   Kind = "dropped"
 	Collision Kind = "collision"
 	Conflict  Kind = "conflict"
+	Missing   Kind = "missing" // from a list; told once until it answers or is started again
 )
 
 // Broker is the service.
@@ -206,27 +207,37 @@ func (b *Broker) land(p topic.Principal, f *flight, err error) {
 	r.flight = nil
 	f.timer.Stop()
 	f.err = err
+	var newly []describe.Member
 	if err == nil {
 		f.result = f.round.Result()
-		r.remember(f)
+		newly = r.remember(f)
 	}
 	close(f.landed)
 	b.mu.Unlock()
-	b.auditResult(p, f.result)
+	b.auditResult(p, f.result, newly)
 }
 
-func (r *room) remember(f *flight) {
+// remember gives who is missing and was not before.
+func (r *room) remember(f *flight) (newly []describe.Member) {
 	r.snapshot = nil
 	if f.result.Complete && f.view == r.view {
 		r.snapshot, r.taken = &f.result, time.Now()
 	}
+	before := r.missing
 	r.missing = map[topic.Source]bool{}
 	for _, m := range f.result.Missing {
 		r.missing[m.Source] = true
+		if !before[m.Source] {
+			newly = append(newly, m)
+		}
 	}
+	return newly
 }
 
-func (b *Broker) auditResult(p topic.Principal, result describe.Result) {
+func (b *Broker) auditResult(p topic.Principal, result describe.Result, newly []describe.Member) {
+	for _, m := range newly {
+		b.ports.Audit(Event{p, Missing, m.Source, m.Name + " " + m.Why(), 1})
+	}
 	for _, d := range result.Drops {
 		b.ports.Audit(Event{p, Dropped, d.Source, string(d.Reason) + " " + d.Detail, 1})
 	}

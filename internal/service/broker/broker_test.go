@@ -214,6 +214,35 @@ func TestTheFirstListWaitsForWhoWarmsUp(t *testing.T) {
 	})
 }
 
+// BF1: who is missing is told of, with why, and not again before it has answered.
+func TestWhoIsMissingIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cold, deaf := warm("cold", alice, 1, "n:1"), warm("deaf", alice, 2)
+		cold.Warming, cold.after, deaf.deaf = true, 2600*time.Millisecond, true
+		w := newWire(t, cold, deaf, warm("quick", alice, 3, "n:3"))
+		began := time.Now()
+		for range 2 {
+			got, err := w.List(t.Context(), alice)
+			if err != nil || got.Complete || len(got.Missing) != 2 || !slices.Equal(uris(got), []string{"n:3"}) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		}
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("two lists took %v", took)
+		}
+		var told []string
+		for _, e := range w.events {
+			if e.Kind == broker.Missing {
+				told = append(told, e.Detail)
+			}
+		}
+		// The first answer of the cold one came in the second round, so it is missing anew.
+		if want := []string{"cold warming", "deaf silent", "cold warming"}; !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+	})
+}
+
 // BF1, BF5: an incomplete list is served, not kept, and made good.
 func TestALateAnswerIsAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -10,6 +10,9 @@
 // the bounds say. It does not promise that compiling can be stopped, nor that two
 // runs cannot tell each other something through the time that they take.
 //
+// What was compiled is kept between two starts of the host, in a folder of the
+// host's own, and is code that runs: whoever writes there writes the host.
+//
 // Bounds: the module rows. A run needs bound.ModuleMemory, and where it recurses up
 // to 150 MiB of stack beside that. Engine and Module are safe for concurrent use; a
 // lock guards what is open, and Close waits for every run.
@@ -20,7 +23,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"os"
 	"sync"
 	"time"
 
@@ -38,36 +40,24 @@ const (
 	pageSize = 64 << 10
 )
 
-// Engine is what the modules of a host share: what was compiled, and how many may
-// run at once.
+// Engine is what the modules of a host share: the folder of what was compiled, and
+// how many may run at once.
 type Engine struct {
-	cache wazero.CompilationCache
+	kept  *kept
 	slots chan struct{}
 }
 
 // NewEngine keeps what it compiles in a folder, which only the host's user can
-// enter; with none it keeps it in memory.
+// enter; with none it compiles each time.
 func NewEngine(folder string) (*Engine, error) {
-	e := &Engine{cache: wazero.NewCompilationCache(), slots: make(chan struct{}, bound.HostInstances.Int())}
-	if folder == "" {
-		return e, nil
-	}
-	err := os.MkdirAll(folder, 0o700)
-	if err == nil {
-		e.cache, err = wazero.NewCompilationCacheWithDir(folder)
-	}
-	if err != nil {
-		return nil, fault.New(fault.Unavailable, "the folder of compiled capsules cannot be used").Because(err)
-	}
-	return e, nil
+	kept, err := openKept(folder)
+	return &Engine{kept: kept, slots: make(chan struct{}, bound.HostInstances.Int())}, err
 }
-
-// Close forgets what was compiled. Every Module was closed before.
-func (e *Engine) Close() { _ = e.cache.Close(context.Background()) } // of memory
 
 // Module is a compiled module.
 type Module struct {
 	engine  *Engine
+	cache   wazero.CompilationCache // nil without a folder
 	runtime wazero.Runtime
 	code    wazero.CompiledModule
 	slots   chan struct{}
@@ -78,32 +68,59 @@ type Module struct {
 }
 
 // Load checks and compiles a module. It may take seconds for one that is new.
+// What is kept of it is used where it is as it was left, and made again where not.
 // Faults: those of Check, or unsupported for one that uses what is not offered.
 func (e *Engine) Load(ctx context.Context, raw []byte) (*Module, error) {
 	checked, err := tame(raw)
 	if err != nil {
 		return nil, err
 	}
-	config := wazero.NewRuntimeConfig().WithCompilationCache(e.cache).WithCloseOnContextDone(true).
+	folder, sealed := e.kept.of(raw)
+	m, err := e.compile(ctx, checked, folder)
+	if err != nil && folder != "" { // the folder's fault, or the module's
+		e.kept.drop(folder)
+		return e.compile(ctx, checked, "")
+	}
+	if err == nil && folder != "" && !sealed {
+		e.kept.seal(folder)
+	}
+	return m, err
+}
+
+func (e *Engine) compile(ctx context.Context, checked []byte, folder string) (*Module, error) {
+	config := wazero.NewRuntimeConfig().WithCloseOnContextDone(true).
 		WithMemoryLimitPages(uint32(bound.ModuleMemory.Max / pageSize)).WithDebugInfoEnabled(false)
-	m := &Module{engine: e, runtime: wazero.NewRuntimeWithConfig(ctx, config), slots: make(chan struct{}, bound.CapsuleInstances.Int())}
-	if _, err := wasi_snapshot_preview1.Instantiate(ctx, m.runtime); err != nil {
-		m.Close()
-		return nil, fault.New(fault.Internal, "WASI cannot be offered").Because(err)
+	m := &Module{engine: e, slots: make(chan struct{}, bound.CapsuleInstances.Int())}
+	if folder != "" {
+		var err error
+		if m.cache, err = wazero.NewCompilationCacheWithDir(folder); err != nil {
+			return nil, fault.New(fault.Unavailable, "the folder of compiled capsules cannot be used").Because(err)
+		}
+		config = config.WithCompilationCache(m.cache)
 	}
-	if m.code, err = m.runtime.CompileModule(ctx, checked); err != nil {
+	m.runtime = wazero.NewRuntimeWithConfig(ctx, config)
+	if err := m.prepare(ctx, checked); err != nil {
 		m.Close()
-		return nil, fault.New(fault.Unsupported, "the module cannot be compiled: "+short(err)).Because(err)
-	}
-	if _, ok := m.code.ExportedFunctions()[entry]; !ok {
-		m.Close()
-		return nil, fault.New(fault.Unsupported, "the module has no "+entry+": it is to be a command of WASI preview 1")
-	}
-	if _, ok := m.code.ExportedMemories()[memory]; !ok {
-		m.Close()
-		return nil, fault.New(fault.Unsupported, "the module exports no "+memory+": it is to be a command of WASI preview 1")
+		return nil, err
 	}
 	return m, nil
+}
+
+func (m *Module) prepare(ctx context.Context, checked []byte) error {
+	if _, err := wasi_snapshot_preview1.Instantiate(ctx, m.runtime); err != nil {
+		return fault.New(fault.Internal, "WASI cannot be offered").Because(err)
+	}
+	var err error
+	if m.code, err = m.runtime.CompileModule(ctx, checked); err != nil {
+		return fault.New(fault.Unsupported, "the module cannot be compiled: "+short(err)).Because(err)
+	}
+	if _, ok := m.code.ExportedFunctions()[entry]; !ok {
+		return fault.New(fault.Unsupported, "the module has no "+entry+": it is to be a command of WASI preview 1")
+	}
+	if _, ok := m.code.ExportedMemories()[memory]; !ok {
+		return fault.New(fault.Unsupported, "the module exports no "+memory+": it is to be a command of WASI preview 1")
+	}
+	return nil
 }
 
 const shownBytes = 200
@@ -121,6 +138,9 @@ func (m *Module) Close() {
 	m.mu.Unlock()
 	m.runs.Wait()
 	_ = m.runtime.Close(context.Background()) // of memory
+	if m.cache != nil {
+		_ = m.cache.Close(context.Background()) // of memory
+	}
 }
 
 // Result is what one run left.

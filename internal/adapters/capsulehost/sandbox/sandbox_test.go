@@ -108,7 +108,6 @@ func load(t *testing.T, raw []byte) (*sandbox.Module, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(e.Close)
 	m, err := e.Load(t.Context(), raw)
 	if err == nil {
 		t.Cleanup(m.Close)

@@ -29,12 +29,21 @@ type Member struct {
 	Name     string    // of the capsule, for people
 	Order    int64     // the operator's; the lower one wins a collision
 	Since    time.Time // since when it can be asked
+	Warming  bool      // it is started, or compiled, and answers once that is done
 	Families []string  // prefixes of URIs that it serves without listing them
 }
 
 // Compare is the order in which members win: the operator's, then the source.
 func (m Member) Compare(o Member) int {
 	return cmp.Or(cmp.Compare(m.Order, o.Order), cmp.Compare(m.Source.String(), o.Source.String()))
+}
+
+// Why says why a member is missing from a list.
+func (m Member) Why() string {
+	if m.Warming {
+		return "warming"
+	}
+	return "silent"
 }
 
 // Reason says why something was dropped.
@@ -94,12 +103,12 @@ type Round struct {
 	lossy     bool
 }
 
-// Start opens a round. Its window is longer while a member is young, since a
-// capsule that was just started may still be warming up.
+// Start opens a round. Its window is longer while a member is warming up, or young,
+// since one that was just started may be slow with its first answer.
 func Start(p topic.Principal, id string, members []Member, now time.Time) *Round {
 	window := bound.DescribeWarm.Duration()
 	for _, m := range members {
-		if now.Sub(m.Since) < bound.CapsuleYoung.Duration() {
+		if m.Warming || now.Sub(m.Since) < bound.CapsuleYoung.Duration() {
 			window = bound.DescribeCold.Duration()
 		}
 	}

@@ -70,7 +70,7 @@ func TestARoundEndsWhenAllHaveAnsweredOrTheWindowCloses(t *testing.T) {
 	}
 }
 
-func TestTheWindowIsLongerWhileAMemberIsYoung(t *testing.T) {
+func TestTheWindowIsLongerWhileAMemberIsYoungOrWarmsUp(t *testing.T) {
 	for age, want := range map[time.Duration]time.Duration{
 		0: 2500 * time.Millisecond, 4999 * time.Millisecond: 2500 * time.Millisecond, 5 * time.Second: 500 * time.Millisecond,
 	} {
@@ -79,6 +79,11 @@ func TestTheWindowIsLongerWhileAMemberIsYoung(t *testing.T) {
 		if got := describe.Start(alice, "r", []describe.Member{member("b", 2), m}, start).Deadline().Sub(start); got != want {
 			t.Errorf("age %v: %v", age, got)
 		}
+	}
+	m := member("a", 1)
+	m.Warming = true // for an hour by now
+	if got := describe.Start(alice, "r", []describe.Member{member("b", 2), m}, start).Deadline().Sub(start); got != 2500*time.Millisecond {
+		t.Errorf("while one warms up: %v", got)
 	}
 }
 

@@ -28,7 +28,8 @@ type Collision struct {
 // Result is what a round found. It is read-only once made.
 type Result struct {
 	Listed     []Listed // sorted by the bytes of the URI, which is unique
-	Complete   bool
+	Complete   bool     // neither Missing nor Cut
+	Cut        bool     // something was lost, or dropped for size
 	Missing    []Member // who has not answered, in the operator's order
 	Drops      []Drop
 	MoreDrops  int // drops that were counted only
@@ -91,7 +92,7 @@ func (r Result) Digest() digest.Digest {
 func (r *Round) Result() Result {
 	members := slices.Clone(r.members)
 	slices.SortFunc(members, Member.Compare)
-	out := Result{Complete: !r.lossy, Drops: slices.Clone(r.drops), MoreDrops: r.more}
+	out := Result{Complete: !r.lossy, Cut: r.lossy, Drops: slices.Clone(r.drops), MoreDrops: r.more}
 	owners := map[string]topic.Source{}
 	losers := map[string][]topic.Source{}
 	size := 0
@@ -147,6 +148,6 @@ func sorted(list []Listed) []Listed {
 }
 
 func (r *Result) dropForSize(s topic.Source, row bound.Row) {
-	r.Complete = false
+	r.Complete, r.Cut = false, true
 	r.Drops = append(r.Drops, Drop{s, OverCap, row.Key})
 }

@@ -63,35 +63,45 @@ func OrEmpty(l *Library) *Library {
 	})
 }
 
-// List gives the array of what the caller may read now.
-func (l *Library) List(ctx context.Context, c authority.Caller) ([]byte, error) {
+// metaIncomplete is the member of _meta in which a list says what it lacks.
+const metaIncomplete = "io.github.stewardhost/incomplete"
+
+// List gives the array of what the caller may read now, and for one that is not whole
+// a member of _meta that says what it lacks.
+func (l *Library) List(ctx context.Context, c authority.Caller) (list, lacks []byte, err error) {
 	may, err := l.ports.Readable(ctx, c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(may) == 0 {
 		l.based(c, describe.Result{})
-		return []byte("[]"), nil
+		return []byte("[]"), nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, bound.ResourceDeadline.Duration())
 	defer cancel()
 	found, err := l.ports.List(ctx, topic.PrincipalOf(c.Owner))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	seen := visible(found, may)
 	l.based(c, seen)
-	return encodeList(seen.Listed), nil
+	return encodeList(seen.Listed), encodeLacks(seen), nil
 }
 
 // visible leaves of a result what the capsules in may serve.
 func visible(found describe.Result, may []view.Readable) describe.Result {
-	out := describe.Result{Complete: found.Complete}
+	out := describe.Result{Cut: found.Cut}
 	for _, one := range found.Listed {
 		if _, ok := find(may, one.Capsule); ok {
 			out.Listed = append(out.Listed, one)
 		}
 	}
+	for _, one := range found.Missing {
+		if _, ok := find(may, one.Name); ok {
+			out.Missing = append(out.Missing, one)
+		}
+	}
+	out.Complete = !out.Cut && len(out.Missing) == 0
 	return out
 }
 
@@ -175,6 +185,23 @@ func encodeList(list []describe.Listed) []byte {
 		b = appendDefinition(b, one.Definition)
 	}
 	return append(b, ']')
+}
+
+// encodeLacks gives nil for a list that is whole.
+func encodeLacks(seen describe.Result) []byte {
+	if seen.Complete {
+		return nil
+	}
+	b := strconv.AppendBool([]byte(`"`+metaIncomplete+`":{"cut":`), seen.Cut)
+	b = append(b, `,"missing":[`...)
+	for i, one := range seen.Missing {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendText(append(b, `{"capsule":`...), one.Name)
+		b = append(appendText(append(b, `,"why":`...), one.Why()), '}')
+	}
+	return append(b, "]}"...)
 }
 
 func appendDefinition(b []byte, d describe.Definition) []byte {

@@ -93,14 +93,35 @@ func TestAnAppListsTheCapsulesThatItMayRead(t *testing.T) {
 		`[]`: nil, `[{"uri":"notes:a","name":"notes:a"}]`: {"notes"}, `[{"uri":"notes:a","name":"notes:a"},{"uri":"mail:a","name":"mail:a"}]`: {"mail", "notes"},
 	} {
 		s.allow(c, may...)
-		if got, err := s.List(t.Context(), c); err != nil || string(got) != want {
+		if got, _, err := s.List(t.Context(), c); err != nil || string(got) != want {
 			t.Errorf("%v: %s, %v", may, got, err)
 		}
 	}
 	s.allow(c)
 	s.lists = 0
-	if _, err := s.List(t.Context(), c); err != nil || s.lists != 0 {
+	if _, _, err := s.List(t.Context(), c); err != nil || s.lists != 0 {
 		t.Error("capsules were asked for who may read none")
+	}
+}
+
+// BF1: a list that is not whole says so, of what its reader may know.
+func TestAListSaysWhatItLacks(t *testing.T) {
+	s, c := newShelf(), app()
+	s.allow(c, "notes", "clock")
+	for _, round := range []struct {
+		found describe.Result
+		want  string
+	}{
+		{describe.Result{Complete: true}, ""},
+		{describe.Result{Missing: []describe.Member{{Name: "notes", Warming: true}, {Name: "mail"}, {Name: "clock"}}},
+			`"io.github.stewardhost/incomplete":{"cut":false,"missing":[{"capsule":"notes","why":"warming"},{"capsule":"clock","why":"silent"}]}`},
+		{describe.Result{Missing: []describe.Member{{Name: "mail"}}}, ""},
+		{describe.Result{Cut: true}, `"io.github.stewardhost/incomplete":{"cut":true,"missing":[]}`},
+	} {
+		s.served = round.found
+		if list, lacks, err := s.List(t.Context(), c); err != nil || string(list) != "[]" || string(lacks) != round.want {
+			t.Errorf("%+v: %s, %s, %v", round.found, list, lacks, err)
+		}
 	}
 }
 
@@ -118,7 +139,7 @@ func TestResourcesAndContentsHaveTheFormOfMCP(t *testing.T) {
 		`"annotations":{"audience":["user","assistant"],"priority":0.25,"lastModified":"2026-11-30"},` +
 		`"icons":[{"src":"https://a"},{"src":"data:x","mimeType":"image/png","sizes":["any","1x1"],"theme":"dark"}],"_meta":{"x":1}},` +
 		`{"uri":"notes:b","name":"b","annotations":{"lastModified":"2026-11-30"}}]`
-	if got, err := s.List(t.Context(), c); err != nil || string(got) != want || strictjson.Check(got, strictjson.Limits{}) != nil {
+	if got, _, err := s.List(t.Context(), c); err != nil || string(got) != want || strictjson.Check(got, strictjson.Limits{}) != nil {
 		t.Errorf("%s, %v", got, err)
 	}
 	s.found = broker.Found{Capsule: "notes", Contents: []read.Content{
