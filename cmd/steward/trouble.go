@@ -54,9 +54,9 @@ func whyNot(err error, folder string) error {
 	case errors.Is(err, sqldb.ErrUnsafe):
 		return trouble.New(trouble.Unsafe, what, mode(folder, another))
 	case errors.Is(err, vault.ErrMissing):
-		return trouble.New(trouble.Owner, what, "put "+paper.Word(filepath.Join(folder, "keys", "root"))+" back")
+		return trouble.New(trouble.Owner, what, "put "+paper.Word(store.RootKey(folder))+" back")
 	case errors.Is(err, vault.ErrUnsafe):
-		return trouble.New(trouble.Unsafe, what, "chmod 600 "+paper.Word(filepath.Join(folder, "keys", "root")))
+		return trouble.New(trouble.Unsafe, what, "chmod 600 "+paper.Word(store.RootKey(folder)))
 	case errors.Is(err, store.ErrOlder):
 		return trouble.New(trouble.Owner, what, "put the newest copy of "+paper.Word(folder)+" back, whole, or take a backup with steward restore FILE --replace")
 	case errors.Is(err, sqldb.ErrNewer):

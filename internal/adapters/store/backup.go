@@ -56,7 +56,7 @@ func Backup(ctx context.Context, dir, to string, withKey bool, progress func(don
 	}
 	if withKey {
 		out.KeyFile = to + KeySuffix
-		if err := copyKey(rootKey(dir), out.KeyFile); err != nil {
+		if err := copyKey(RootKey(dir), out.KeyFile); err != nil {
 			return out, notCopied(err)
 		}
 	}
@@ -67,7 +67,8 @@ func notCopied(err error) error {
 	return fault.New(fault.Unavailable, "the copy cannot be made").Because(err)
 }
 
-func rootKey(dir string) string { return filepath.Join(dir, keyFile) }
+// RootKey is the file of a folder's root key.
+func RootKey(dir string) string { return filepath.Join(dir, keyFile) }
 
 const keyFile = "keys/root"
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/stewardhost/steward/internal/adapters/store/ledger"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -71,7 +72,7 @@ func Restore(ctx context.Context, dir string, o RestoreOptions) (out RestoredSto
 		return out, notRestored(err)
 	}
 	defer func() { _ = os.RemoveAll(stage) }() // what is left is removed the next time
-	if err := os.MkdirAll(filepath.Join(stage, "keys"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(RootKey(stage)), 0o700); err != nil {
 		return out, notRestored(err)
 	}
 	if out, err = prepare(ctx, dir, stage, o); err != nil {
@@ -165,17 +166,17 @@ func keyTrouble(keyed bool, err error) error {
 func stageKey(dir, stage string, o RestoreOptions) (bool, error) {
 	candidates := []string{o.Key}
 	if o.Key == "" {
-		candidates = []string{o.From + KeySuffix, rootKey(dir)}
+		candidates = []string{o.From + KeySuffix, RootKey(dir)}
 	}
 	for _, path := range candidates {
-		err := copyKey(path, rootKey(stage))
+		err := copyKey(path, RootKey(stage))
 		if errors.Is(err, fs.ErrNotExist) && o.Key == "" {
 			continue
 		}
 		if err != nil {
 			return false, fault.New(fault.Unavailable, "the root key cannot be read: "+err.Error()).Because(errors.Join(ErrKey, err))
 		}
-		if _, err := vault.Open(rootKey(stage)); err != nil {
+		if _, err := vault.Open(RootKey(stage)); err != nil {
 			return false, fault.New(fault.Unavailable, fault.From(err).Text).Because(errors.Join(ErrKey, err))
 		}
 		return true, nil
@@ -193,12 +194,12 @@ func exchange(dir, stage string, there bool) (replaced string, err error) {
 			return "", err
 		}
 	}
-	if err := os.Mkdir(filepath.Dir(rootKey(dir)), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(filepath.Dir(RootKey(dir)), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
 	if there {
 		// A copy stays with what it opens, whichever key comes now.
-		if err := copyKey(rootKey(dir), filepath.Join(replaced, "root")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := copyKey(RootKey(dir), filepath.Join(replaced, "root")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
 	}
@@ -211,7 +212,7 @@ func exchange(dir, stage string, there bool) (replaced string, err error) {
 			return "", err
 		}
 	}
-	if err := aside(filepath.Join(dir, nodeFile+".latest"), ""); err != nil {
+	if err := aside(filepath.Join(dir, nodeFile+ledger.LatestSuffix), ""); err != nil {
 		return "", err
 	}
 	for _, suffix := range []string{"-wal", "-shm", ".fenced", ""} {

@@ -128,7 +128,7 @@ func Open(ctx context.Context, dir string, opt Options) (*Store, error) {
 // openVault makes the root key for a folder that has no node yet, and wants the
 // one that is there for every other.
 func openVault(dir string) (*vault.Vault, error) {
-	key := filepath.Join(dir, "keys", "root")
+	key := RootKey(dir)
 	if _, err := os.Stat(filepath.Join(dir, nodeFile)); errors.Is(err, fs.ErrNotExist) {
 		return vault.Make(key)
 	}

@@ -51,8 +51,8 @@ type Ledger struct {
 	order    int64 // of jobs; the writer's goroutine counts
 }
 
-// latestSuffix is what the file latest has behind the name of the node's.
-const latestSuffix = ".latest"
+// LatestSuffix is what the file latest has behind the name of the node's.
+const LatestSuffix = ".latest"
 
 const (
 	newestChain = "SELECT n.chain, n.started_at FROM nodes n ORDER BY n.chain DESC LIMIT 1"
@@ -77,7 +77,7 @@ func Begin(ctx context.Context, db *sqldb.DB, path string, wall func() time.Time
 	if err != nil {
 		return nil, err
 	}
-	before, err := readLatest(path + latestSuffix)
+	before, err := readLatest(path + LatestSuffix)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func Begin(ctx context.Context, db *sqldb.DB, path string, wall func() time.Time
 	}
 	l := &Ledger{db: db, node: node, clock: &clock{wall: wall, passed: passed}, identity: file, born: passed()}
 	l.trail = &trail{node: node}
-	l.latest = &latest{path: path + latestSuffix, node: node}
+	l.latest = &latest{path: path + LatestSuffix, node: node}
 	err = l.Write(ctx, func(tx *Tx) error {
 		newest, err := lastMoment(tx)
 		if err != nil {
