@@ -215,7 +215,12 @@ func appendDefinition(b []byte, d describe.Definition) []byte {
 	}
 	b = appendAnnotations(b, d)
 	for i, icon := range d.Icons {
-		b = append(b, [...]string{`,{"src":`, `,"icons":[{"src":`}[first(i)]...)
+		if i == 0 {
+			b = append(b, `,"icons":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = append(b, `{"src":`...)
 		b = appendText(b, icon.Src)
 		b = appendOptional(b, "mimeType", icon.MimeType)
 		b = appendTexts(b, ",", "sizes", icon.Sizes)
@@ -228,13 +233,6 @@ func appendDefinition(b []byte, d describe.Definition) []byte {
 		b = append(append(b, `,"_meta":`...), d.Meta...)
 	}
 	return append(b, '}')
-}
-
-func first(i int) int {
-	if i == 0 {
-		return 1
-	}
-	return 0
 }
 
 func appendAnnotations(b []byte, d describe.Definition) []byte {
