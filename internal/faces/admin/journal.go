@@ -23,13 +23,11 @@ func (d *Door) journalList(ctx context.Context, req adminwire.ListJournal) (admi
 	if req.State != "" && !slices.Contains(invocation.States(), state) {
 		return adminwire.Journal{}, at(fault.New(fault.InvalidRequest, "a call has no such state; it is one of "+states()), "/state")
 	}
-	if req.Limit < 0 {
-		return adminwire.Journal{}, at(fault.New(fault.InvalidRequest, "a limit is not negative"), "/limit")
+	limit, err := page(req.Limit)
+	if err != nil {
+		return adminwire.Journal{}, err
 	}
-	if err := bound.PageRows.Check(req.Limit); err != nil {
-		return adminwire.Journal{}, at(err, "/limit")
-	}
-	rows, next, err := d.Ledger.List(ctx, d.host.Owner, req.App, view.JournalFilter{State: state, Before: req.Before, Limit: req.Limit})
+	rows, next, err := d.Ledger.List(ctx, d.host.Owner, req.App, view.JournalFilter{State: state, Before: req.Before, Limit: limit})
 	return adminwire.Journal{Invocations: each(rows, invocationOf), Next: next}, err
 }
 
