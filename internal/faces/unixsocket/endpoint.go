@@ -64,9 +64,6 @@ func canonical(folder string) (string, error) {
 // Socket is the path of the socket.
 func (e Endpoint) Socket() string { return filepath.Join(e.Folder, e.name+localsocket.SocketEnd) }
 
-// Lock is the path of the file that is locked for the daemon's life.
-func (e Endpoint) Lock() string { return filepath.Join(e.Folder, e.name+localsocket.LockEnd) }
-
 // Listen takes the endpoint for the life of this process. The errors are those of
 // localsocket.
 func (e Endpoint) Listen(log *slog.Logger) (*localsocket.Listener, error) {

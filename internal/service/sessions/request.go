@@ -102,7 +102,7 @@ type opens struct{}
 
 func (opens) ready(s *Service, _ *Request, _ time.Time) error {
 	if s.closing {
-		return fault.New(fault.ShuttingDown, "the daemon is stopping")
+		return gone()
 	}
 	return nil
 }

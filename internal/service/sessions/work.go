@@ -139,7 +139,7 @@ func (c Cancel) run(s *Service, r *Request, now time.Time) {
 // return in.
 func (s *Service) stop(w *work, code string, now time.Time) {
 	if w.preparing() {
-		w.refuse(s, fault.New(fault.ShuttingDown, "the daemon is stopping"), now)
+		w.refuse(s, gone(), now)
 		return
 	}
 	if !w.accepted() || w.stopped != "" || w.ending {
