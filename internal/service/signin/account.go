@@ -11,9 +11,9 @@ import (
 	"github.com/stewardhost/steward/internal/ground/secret"
 )
 
-// Account is what steward has of one entry's credential. Whoever holds the slot owns
+// account is what steward has of one entry's credential. Whoever holds the slot owns
 // what is below it, and waits for nothing but the store meanwhile.
-type Account struct {
+type account struct {
 	desk  *Desk
 	owner id.Owner
 	name  string
@@ -38,13 +38,13 @@ type renewal struct {
 	err   error
 }
 
-func (d *Desk) account(owner id.Owner, name string) *Account {
+func (d *Desk) account(owner id.Owner, name string) *account {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	key := flowKey{owner, name}
+	key := entryKey{owner, name}
 	a := d.accounts[key]
 	if a == nil {
-		a = &Account{desk: d, owner: owner, name: name, slot: make(chan struct{}, 1)}
+		a = &account{desk: d, owner: owner, name: name, slot: make(chan struct{}, 1)}
 		d.accounts[key] = a
 	}
 	return a
@@ -53,7 +53,7 @@ func (d *Desk) account(owner id.Owner, name string) *Account {
 // Stop ends the sign-in of an entry that is to be removed, if one is under way, and
 // returns when nothing more comes of it.
 func (d *Desk) Stop(owner id.Owner, name string) {
-	key := flowKey{owner, name}
+	key := entryKey{owner, name}
 	d.mu.Lock()
 	f := d.flows[key]
 	delete(d.flows, key)
@@ -70,7 +70,7 @@ func (d *Desk) Forget(owner id.Owner, name string) {
 	d.Stop(owner, name)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.accounts, flowKey{owner, name})
+	delete(d.accounts, entryKey{owner, name})
 }
 
 // Standing is how an entry's credential stands, for views.
@@ -104,7 +104,7 @@ func (d *Desk) Lend(owner id.Owner, name, url, exception string) Lending {
 	return Lending{d, owner, name, url, exception}
 }
 
-func (l Lending) account() *Account { return l.desk.account(l.owner, l.name) }
+func (l Lending) account() *account { return l.desk.account(l.owner, l.name) }
 
 // End says that the entry is not spoken to any more. Nothing is remembered of one
 // that has no credential.
@@ -112,7 +112,7 @@ func (l Lending) End() {
 	d := l.desk
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	key := flowKey{l.owner, l.name}
+	key := entryKey{l.owner, l.name}
 	a := d.accounts[key]
 	if a == nil {
 		return
@@ -132,12 +132,12 @@ func (l Lending) End() {
 func (l Lending) NeedsOwner() error { return l.desk.needsOwner(l.name) }
 
 func (d *Desk) needsOwner(name string) error {
-	fix := d.Fix(name)
+	fix := d.ports.Fix(name)
 	return fault.New(fault.Unavailable, "the server must be authorized by its owner: "+fix).
 		With("reason", credential.NeedsOwner).With("fix", fix)
 }
 
-func (a *Account) hold(ctx context.Context) error {
+func (a *account) hold(ctx context.Context) error {
 	select {
 	case a.slot <- struct{}{}:
 		return nil
@@ -146,7 +146,7 @@ func (a *Account) hold(ctx context.Context) error {
 	}
 }
 
-func (a *Account) release() {
+func (a *account) release() {
 	a.view.Lock()
 	a.shown = a.now
 	a.view.Unlock()
@@ -154,21 +154,21 @@ func (a *Account) release() {
 }
 
 // load reads the credential once; the slot is held.
-func (a *Account) load(ctx context.Context) (err error) {
+func (a *account) load(ctx context.Context) (err error) {
 	if !a.loaded {
-		a.now, a.has, err = a.desk.Store.Credential(ctx, a.owner, a.name)
+		a.now, a.has, err = a.desk.ports.Store.Credential(ctx, a.owner, a.name)
 		a.loaded, a.stored = err == nil, a.now
 	}
 	return err
 }
 
 // put replaces the credential by what an owner said yes to.
-func (a *Account) put(ctx context.Context, c credential.Credential) error {
+func (a *account) put(ctx context.Context, c credential.Credential) error {
 	if err := a.hold(ctx); err != nil {
 		return err
 	}
 	defer a.release()
-	if err := a.desk.Store.PutCredential(ctx, a.owner, a.name, c); err != nil {
+	if err := a.desk.ports.Store.PutCredential(ctx, a.owner, a.name, c); err != nil {
 		return err
 	}
 	a.now, a.stored, a.has, a.loaded, a.forced, a.renewal = c, c, true, true, time.Time{}, nil
@@ -193,7 +193,7 @@ func (l Lending) Token(ctx context.Context) (secret.Secret, error) {
 }
 
 // lend gives the token as it is, or the renewal that must be waited for.
-func (a *Account) lend(ctx context.Context, l Lending) (secret.Secret, *renewal, error) {
+func (a *account) lend(ctx context.Context, l Lending) (secret.Secret, *renewal, error) {
 	if err := a.hold(ctx); err != nil {
 		return secret.Secret{}, nil, err
 	}
@@ -266,5 +266,5 @@ func (l Lending) TooNarrow(sent secret.Secret, scopes []string) (why string) {
 		a.now = next
 		a.loaded = a.store(ctx)
 	}
-	return "the server wants more for this call than steward is let in for; the owner runs: " + l.desk.Fix(l.name)
+	return "the server wants more for this call than steward is let in for; the owner runs: " + l.desk.ports.Fix(l.name)
 }

@@ -26,12 +26,12 @@ func (d *Desk) errand() (context.Context, context.CancelFunc) {
 // it is used, or used all the same where it cannot be, since the old refresh token may
 // be of no use any more; it is neither where the credential is another one by now, or
 // was removed.
-func (a *Account) renew(r *renewal, was credential.Credential, exception string) {
+func (a *account) renew(r *renewal, was credential.Credential, exception string) {
 	ctx, cancel := a.desk.errand()
 	defer cancel()
 	next, err := a.desk.renewed(ctx, was, exception)
 	if err != nil {
-		a.desk.Log.Warn("a credential was not renewed", "name", a.name, "err", err)
+		a.desk.ports.Log.Warn("a credential was not renewed", "name", a.name, "err", err)
 	}
 	a.slot <- struct{}{}
 	defer a.release()
@@ -68,15 +68,15 @@ func errReplaced() error {
 
 // store stores the credential of the moment, and reports false where it was replaced
 // or removed in the store; the slot is held.
-func (a *Account) store(ctx context.Context) bool {
-	err := a.desk.Store.ReplaceCredential(ctx, a.owner, a.name, a.stored, a.now)
+func (a *account) store(ctx context.Context) bool {
+	err := a.desk.ports.Store.ReplaceCredential(ctx, a.owner, a.name, a.stored, a.now)
 	switch {
 	case err == nil:
 		a.stored = a.now
 	case fault.Is(err, fault.NotFound):
 		return false
 	default:
-		a.desk.Log.Error("a credential could not be stored", "name", a.name, "err", err)
+		a.desk.ports.Log.Error("a credential could not be stored", "name", a.name, "err", err)
 	}
 	return true
 }
@@ -85,7 +85,7 @@ func (a *Account) store(ctx context.Context) bool {
 // it is as it was, but for Refused.
 func (d *Desk) renewed(ctx context.Context, was credential.Credential, exception string) (credential.Credential, error) {
 	next, now := was, d.now()
-	issuers, err := d.Issuers(exception)
+	issuers, err := d.ports.Issuers(exception)
 	if err != nil {
 		return was, err
 	}

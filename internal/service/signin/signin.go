@@ -66,18 +66,19 @@ type Ports struct {
 
 // Desk keeps flows and credentials.
 type Desk struct {
-	Ports
-	now  func() time.Time
-	life context.Context
-	end  context.CancelFunc
-	work sync.WaitGroup
+	ports Ports
+	now   func() time.Time
+	life  context.Context
+	end   context.CancelFunc
+	work  sync.WaitGroup
 
 	mu       sync.Mutex
-	flows    map[flowKey]*flow // the newest of each entry
-	accounts map[flowKey]*Account
+	flows    map[entryKey]*flow // the newest of each entry
+	accounts map[entryKey]*account
 }
 
-type flowKey struct {
+// entryKey names an imported entry, or one that is to be imported.
+type entryKey struct {
 	owner id.Owner
 	name  string
 }
@@ -105,7 +106,7 @@ func (f *flow) isOver(now time.Time) (over, long bool) {
 
 // New returns a desk.
 func New(p Ports) *Desk {
-	d := &Desk{Ports: p, now: time.Now, flows: map[flowKey]*flow{}, accounts: map[flowKey]*Account{}}
+	d := &Desk{ports: p, now: time.Now, flows: map[entryKey]*flow{}, accounts: map[entryKey]*account{}}
 	d.life, d.end = context.WithCancel(context.Background())
 	return d
 }
@@ -166,7 +167,7 @@ type Link struct {
 // Begin finds out who guards an address and gives the link at which the owner says
 // yes. A flow of the same entry that is under way ends. Faults: those of Issuers.
 func (d *Desk) Begin(ctx context.Context, a Ask) (Link, error) {
-	issuers, err := d.Issuers(a.Exception)
+	issuers, err := d.ports.Issuers(a.Exception)
 	if err != nil {
 		return Link{}, err
 	}
@@ -174,7 +175,7 @@ func (d *Desk) Begin(ctx context.Context, a Ask) (Link, error) {
 	if err != nil {
 		return Link{}, err
 	}
-	before, found, err := d.Store.Credential(ctx, a.Owner, a.Name)
+	before, found, err := d.ports.Store.Credential(ctx, a.Owner, a.Name)
 	if err != nil {
 		return Link{}, err
 	}
@@ -183,7 +184,7 @@ func (d *Desk) Begin(ctx context.Context, a Ask) (Link, error) {
 	}
 	server.Scopes = credential.Union(server.Scopes, a.Scopes)
 	state, verifier := rand.Text(), rand.Text()+rand.Text()
-	browser, err := d.Listen(ctx, state)
+	browser, err := d.ports.Listen(ctx, state)
 	if err != nil {
 		return Link{}, err
 	}
@@ -227,7 +228,7 @@ func (d *Desk) Begin(ctx context.Context, a Ask) (Link, error) {
 
 // run makes a flow the newest of its entry and lets it go on by itself.
 func (d *Desk) run(a Ask, work func(context.Context) error, browser Browser) error {
-	key := flowKey{a.Owner, a.Name}
+	key := entryKey{a.Owner, a.Name}
 	ctx, cancel := context.WithTimeout(d.life, bound.SignIn.Duration())
 	f := &flow{cancel: cancel, done: make(chan struct{})}
 	d.mu.Lock()
@@ -251,7 +252,7 @@ func (d *Desk) run(a Ask, work func(context.Context) error, browser Browser) err
 	d.work.Go(func() {
 		defer cancel()
 		if f.err = work(ctx); f.err != nil {
-			d.Log.Warn("an owner's sign-in failed", "name", a.Name, "err", f.err)
+			d.ports.Log.Warn("an owner's sign-in failed", "name", a.Name, "err", f.err)
 		}
 		f.ended = d.now()
 		close(f.done)
@@ -261,7 +262,7 @@ func (d *Desk) run(a Ask, work func(context.Context) error, browser Browser) err
 
 // Wait returns when the newest flow of an entry has ended, with its fault.
 func (d *Desk) Wait(ctx context.Context, owner id.Owner, name string) error {
-	key := flowKey{owner, name}
+	key := entryKey{owner, name}
 	d.mu.Lock()
 	f := d.flows[key]
 	d.mu.Unlock()
