@@ -204,8 +204,9 @@ func filesOf(w *workspacecapture.Workspace) turns.Files {
 	}
 }
 
-// skillsOf finds the skills of the workspace: one text file each, NAME.md. A file
-// that cannot be captured is passed over, and said.
+// skillsOf finds the skills of the workspace: one text file each, NAME.md. One that
+// cannot be captured says nothing to the agent, which the log tells; its name is taken
+// all the same, as that of every skill that was discovered.
 func skillsOf(ctx context.Context, w *workspacecapture.Workspace, log *slog.Logger) []turns.Skill {
 	entries, err := w.List(ctx, skillFolder)
 	if err != nil {
@@ -220,7 +221,7 @@ func skillsOf(ctx context.Context, w *workspacecapture.Workspace, log *slog.Logg
 		}
 		text, err := w.Capture(ctx, skillFolder+"/"+e.Name, left)
 		if err != nil {
-			log.Warn("a skill of the workspace was not taken", "skill", name, "err", err)
+			log.Warn("a skill of the workspace cannot be read; turns go without it", "skill", name, "err", err)
 		}
 		left -= len(text)
 		out = append(out, turns.Skill{Name: name, Text: string(text)})

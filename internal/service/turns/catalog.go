@@ -160,7 +160,7 @@ const ground = `You are the agent of a session that steward runs on the user's m
 func (c *catalog) instructions(application string) string {
 	parts := []string{ground}
 	for _, s := range c.skills {
-		if c.enabled(s.Name) {
+		if c.enabled(s.Name) && s.Text != "" {
 			parts = append(parts, s.Text)
 		}
 	}

@@ -66,7 +66,8 @@ type Options struct {
 	Disabled []string // names of tools and skills that are switched off, in any case
 }
 
-// Skill is plain instruction text of the workspace.
+// Skill is plain instruction text of the workspace; one without a text has nothing but
+// its name.
 type Skill struct{ Name, Text string }
 
 // Loop runs turns.

@@ -142,7 +142,7 @@ func (h *house) run(ctx context.Context, t interface{ Helper() }) turn.Outcome {
 		}, {Name: "dead", List: func(context.Context) (turns.Offer, error) { return turns.Offer{}, errors.New("gone") }}}, h.readable...),
 		NewID: func() string { h.mu.Lock(); defer h.mu.Unlock(); h.ids++; return fmt.Sprint("id", h.ids) },
 		Log:   slog.New(slog.DiscardHandler),
-	}, turns.Options{Disabled: []string{"MCP_s_OFF", "quiet"}, Skills: []turns.Skill{{Name: "Loud", Text: "be loud"}, {Name: "Quiet", Text: "be quiet"}}})
+	}, turns.Options{Disabled: []string{"MCP_s_OFF", "quiet"}, Skills: []turns.Skill{{Name: "Loud", Text: "be loud"}, {Name: "Quiet", Text: "be quiet"}, {Name: "Unread"}}})
 	plan := turn.Plan{SessionID: "S", TurnID: "T", Prompt: "go", Instructions: "the application's words",
 		Tools: []conversation.Tool{{Name: "lent", Input: strictjson.Raw("{}")}}}
 	return loop.Run(ctx, plan, h, h.keep)
