@@ -45,7 +45,7 @@ import (
 
 const (
 	ownerName   = "owner"
-	drainTime   = 35 * time.Second // a little more than the longest call
+	drainSlack  = 5 * time.Second // beyond the longest call, for what came of it to be told
 	adminFolder = "run"
 )
 
@@ -121,7 +121,7 @@ func up(ctx context.Context, o cli.UpOptions) (err error) {
 	}
 	endStreams()
 	quiet()
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound.CallDeadline.Duration()+drainSlack)
 	defer cancel()
 	err = errors.Join(err, webServer.Shutdown(drain), localServer.Shutdown(drain), watched.close())
 	endSettling()
@@ -231,7 +231,7 @@ func (p *parts) build(ctx context.Context, o cli.UpOptions) error {
 
 // relist merges a fresh listing of an upstream that may have changed.
 func (p *parts) relist(adapter id.Adapter) {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	ctx, cancel := context.WithTimeout(context.Background(), bound.StartDeadline.Duration()) // as every listing
 	defer cancel()
 	if err := p.importer.Relist(ctx, adapter); err != nil {
 		p.log.Warn("an upstream could not be listed again", "adapter", adapter.String(), "err", err)
