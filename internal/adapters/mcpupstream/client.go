@@ -299,7 +299,7 @@ func (c *Client) attempt(keep bool) (a *attempt, fresh bool, err error) {
 
 // paused is the last failure and when to come again; the lock is held.
 func (c *Client) paused() error {
-	return c.failure.With("retry_after_ms", max(1, time.Until(c.retryAt).Milliseconds()))
+	return c.failure.RetryAfter(time.Until(c.retryAt))
 }
 
 // start brings up one session and tells everybody who waits.

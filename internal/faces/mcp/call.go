@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"time"
 
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/faces/mcp/feed"
@@ -143,7 +144,7 @@ func (x *exchange) hidden(name string, a invocation.Answer) bool {
 }
 
 // aMoment is when it is worth to come again where too many calls are under way.
-const aMoment = int64(500)
+const aMoment = 500 * time.Millisecond
 
 // unasked is what is known of the effects of a call that the port was not asked
 // about. A tx that the client made may have been sent before.
@@ -158,7 +159,7 @@ func (d *Door) occupy(a *app) *fault.Fault {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if a.calls >= bound.MCPCalls.Int() {
-		return bound.MCPCalls.Exceeded().With("retry_after_ms", aMoment)
+		return bound.MCPCalls.Exceeded().RetryAfter(aMoment)
 	}
 	a.calls++
 	return nil

@@ -4,8 +4,8 @@
 //
 // Only the code, the public text and the details leave the process; the cause
 // is for logs. An error that is not a fault is answered as Internal with a
-// fixed text. Values are immutable: With and Because return copies, so a fault
-// may be shared between goroutines.
+// fixed text. Values are immutable: With, RetryAfter and Because return copies, so
+// a fault may be shared between goroutines.
 package fault
 
 import (
@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // Code names one row of the table; it is the code on every wire.
@@ -80,6 +81,12 @@ func (f *Fault) With(key string, value any) *Fault {
 	}
 	c.Details[key] = value
 	return &c
+}
+
+// RetryAfter returns a copy that says when it is worth to come again, in whole
+// milliseconds of which there is at least one.
+func (f *Fault) RetryAfter(d time.Duration) *Fault {
+	return f.With("retry_after_ms", max(1, d.Milliseconds()))
 }
 
 // Because returns a copy that remembers its cause for logs.

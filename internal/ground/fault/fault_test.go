@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -169,6 +170,7 @@ func TestWithAndBecauseLeaveTheFaultAsItWas(t *testing.T) {
 	two := one.With("max", 3)
 	other := one.With("max", 4).With("bound", "y")
 	caused := two.Because(cause)
+	now, later := base.RetryAfter(-time.Second), base.RetryAfter(1500*time.Millisecond)
 
 	for name, c := range map[string]struct {
 		f       *fault.Fault
@@ -179,6 +181,8 @@ func TestWithAndBecauseLeaveTheFaultAsItWas(t *testing.T) {
 		"one":    {one, map[string]any{"bound": "x"}, nil},
 		"two":    {two, map[string]any{"bound": "x", "max": 3}, nil},
 		"other":  {other, map[string]any{"bound": "y", "max": 4}, nil},
+		"now":    {now, map[string]any{"retry_after_ms": int64(1)}, nil},
+		"later":  {later, map[string]any{"retry_after_ms": int64(1500)}, nil},
 		"caused": {caused, map[string]any{"bound": "x", "max": 3}, cause},
 	} {
 		if c.f.Code != fault.TooLarge || c.f.Text != "x is limited to 3" || !errors.Is(c.f.Unwrap(), c.cause) {

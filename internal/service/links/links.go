@@ -122,10 +122,10 @@ func (l *Links) begin(at lane, now time.Time) (*use, error) {
 		u.began, u.minute = now, 0
 	}
 	if u.minute >= bound.ResourcePerMinute.Max {
-		return nil, bound.ResourcePerMinute.Exceeded().With("retry_after_ms", time.Until(u.began.Add(time.Minute)).Milliseconds())
+		return nil, bound.ResourcePerMinute.Exceeded().RetryAfter(u.began.Add(time.Minute).Sub(now))
 	}
 	if u.open >= bound.ResourceAtOnce.Max {
-		return nil, bound.ResourceAtOnce.Exceeded().With("retry_after_ms", aMoment)
+		return nil, bound.ResourceAtOnce.Exceeded().RetryAfter(aMoment)
 	}
 	u.minute++
 	u.open++
@@ -133,7 +133,7 @@ func (l *Links) begin(at lane, now time.Time) (*use, error) {
 }
 
 // aMoment is when it is worth to come again where too many reads are under way.
-const aMoment = int64(500)
+const aMoment = 500 * time.Millisecond
 
 func (l *Links) end(u *use) {
 	l.mu.Lock()

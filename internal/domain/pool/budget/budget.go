@@ -170,7 +170,7 @@ func Admit(n Need, u Usage, now time.Time) *fault.Fault {
 	} {
 		if w.most.AtOnce > 0 && w.used.AtOnce >= w.most.AtOnce && !(w.scope == "share" && borrows(n.Resource.AtOnce, u.Resource.AtOnce)) {
 			f := limited(fault.RateLimited, "too many calls at once; try again when one has ended", w.scope, w.most.AtOnce, w.used.Free, now)
-			return f.With("retry_after_ms", max(1, min(soon, w.used.Free.Sub(now)).Milliseconds())) // most calls end long before they must
+			return f.RetryAfter(min(soon, w.used.Free.Sub(now))) // most calls end long before they must
 		}
 		if w.most.PerMinute > 0 && w.used.Minute >= w.most.PerMinute {
 			return limited(fault.RateLimited, "too many calls in a minute", w.scope, w.most.PerMinute, w.used.First.Add(time.Minute), now)
@@ -218,7 +218,7 @@ func limited(code fault.Code, text, scope string, most int64, resets, now time.T
 	}
 	return fault.New(code, text).With("scope", scope).With("limit", most).
 		With("resets_at", resets.UTC().Format("2006-01-02T15:04:05.000Z")).
-		With("retry_after_ms", resets.Sub(now).Milliseconds())
+		RetryAfter(resets.Sub(now))
 }
 
 // Today is the start of the day that a time lies in, in UTC.
