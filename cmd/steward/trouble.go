@@ -6,13 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/stewardhost/steward/internal/adapters/store"
 	"github.com/stewardhost/steward/internal/faces/cli"
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/means/ownership"
 	"github.com/stewardhost/steward/internal/means/sqldb"
 	"github.com/stewardhost/steward/internal/means/vault"
 )
@@ -78,7 +78,7 @@ func mode(folder, another string) string {
 	switch {
 	case err != nil:
 		return another
-	case !mine(info):
+	case !ownership.Mine(info):
 		return another
 	case info.Mode().Perm()&0o022 != 0:
 		return "chmod 700 " + paper.Word(folder) + " if it is yours alone, else " + another
@@ -91,7 +91,7 @@ func mode(folder, another string) string {
 		case err != nil:
 		case !info.Mode().IsRegular():
 			return "look at " + paper.Word(path) + ", which is no plain file: put the store's own file in its place, or " + another
-		case !mine(info):
+		case !ownership.Mine(info):
 			return "look at " + paper.Word(path) + ", which is another user's: have it given to this user with chown, or " + another
 		case info.Mode().Perm()&0o077 != 0:
 			open = append(open, paper.Word(path))
@@ -101,10 +101,4 @@ func mode(folder, another string) string {
 		return another
 	}
 	return "chmod 600 " + strings.Join(open, " ")
-}
-
-// mine reports whether a file is this user's.
-func mine(info os.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Geteuid()
 }

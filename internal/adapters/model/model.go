@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -24,6 +23,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/secret"
+	"github.com/stewardhost/steward/internal/means/ownership"
 )
 
 // Model answers questions. The text of an answer goes to delta in parts, on the
@@ -83,8 +83,7 @@ func readKey(path string) (secret.Secret, error) {
 	if err != nil {
 		return secret.Secret{}, fault.New(fault.InvalidRequest, "the file with the model's key cannot be read").Because(err)
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || int(st.Uid) != os.Geteuid() {
+	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || !ownership.Mine(info) {
 		return secret.Secret{}, fault.New(fault.InvalidRequest, "the file with the model's key must be a file of this user that nobody else can read (chmod 600)")
 	}
 	raw, err := io.ReadAll(io.LimitReader(file, bound.ModelKeyBytes.Max+1))

@@ -19,6 +19,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
+	"github.com/stewardhost/steward/internal/means/ownership"
 )
 
 // Read reads one JSON value: of the last word, or of usual where there is none.
@@ -100,9 +101,8 @@ func HoldsTokens(path string) bool {
 	if err != nil || info.Mode() != 0o600 || info.Size() > tokenFileMax {
 		return false
 	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
 	raw, err := io.ReadAll(io.LimitReader(file, tokenFileMax))
-	return ok && int(owner.Uid) == os.Geteuid() && err == nil && tokenLines.Match(raw)
+	return err == nil && ownership.Mine(info) && tokenLines.Match(raw)
 }
 
 // Expiry reads a time to come: a number of days, hours or minutes from now, or a

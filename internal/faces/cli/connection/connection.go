@@ -17,7 +17,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +26,7 @@ import (
 	"github.com/stewardhost/steward/internal/faces/cli/socket"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/ground/secret"
+	"github.com/stewardhost/steward/internal/means/ownership"
 )
 
 type verbs struct{ *desk.Desk }
@@ -139,6 +139,5 @@ func readToken(path, app string) (secret.Secret, error) {
 
 // private reports whether a file is this user's own and nobody else's to read.
 func private(info fs.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return info.Mode().IsRegular() && info.Mode().Perm()&0o077 == 0 && ok && int(stat.Uid) == os.Getuid()
+	return info.Mode().IsRegular() && info.Mode().Perm()&0o077 == 0 && ownership.Mine(info)
 }

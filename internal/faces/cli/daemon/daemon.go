@@ -20,6 +20,7 @@ import (
 	"github.com/stewardhost/steward/executor"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
 	"github.com/stewardhost/steward/internal/means/localsocket"
+	"github.com/stewardhost/steward/internal/means/ownership"
 )
 
 // Place is where a daemon of a workspace and a state root is reached; both exist
@@ -87,7 +88,7 @@ func (w *Where) Locate(k Keeper, home string) (Place, error) {
 		return Place{}, trouble.New(trouble.Unsafe, "the state root cannot be made", "name another folder with --state-root")
 	}
 	info, err := os.Stat(state)
-	if st, ok := infoOf(info); err != nil || !ok || info.Mode().Perm()&0o022 != 0 || int(st.Uid) != os.Geteuid() {
+	if err != nil || info.Mode().Perm()&0o022 != 0 || !ownership.Mine(info) {
 		return Place{}, trouble.New(trouble.Unsafe, "the state root belongs to others or can be changed by them", "chmod 700 "+state)
 	}
 	p, err := k.Locate(w.Workspace, state)
@@ -95,14 +96,6 @@ func (w *Where) Locate(k Keeper, home string) (Place, error) {
 		return Place{}, trouble.New(trouble.Usage, "the workspace is no folder", "name an existing folder with --workspace")
 	}
 	return p, nil
-}
-
-func infoOf(info os.FileInfo) (*syscall.Stat_t, bool) {
-	if info == nil {
-		return nil, false
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return st, ok
 }
 
 func usualState() (string, error) {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +19,7 @@ import (
 	"github.com/stewardhost/steward/internal/faces/cli/paper"
 	"github.com/stewardhost/steward/internal/faces/cli/sheet"
 	"github.com/stewardhost/steward/internal/faces/cli/trouble"
+	"github.com/stewardhost/steward/internal/means/ownership"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
 )
 
@@ -104,9 +104,8 @@ func (e *examination) private(path string, not fs.FileMode, verb string) {
 	if info.IsDir() {
 		mode = "700"
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
-	case !ok || int(stat.Uid) != os.Getuid():
+	case !ownership.Mine(info):
 		e.add(Finding{"folder", Unsafe, path + " belongs to another user", "sudo chown -R " + fmt.Sprint(os.Getuid()) + " " + paper.Word(e.home)})
 	case info.Mode().Perm()&not != 0:
 		e.add(Finding{"folder", Unsafe, "others can " + verb + " " + path, "chmod " + mode + " " + paper.Word(path)})

@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -27,6 +26,7 @@ import (
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/means/egress"
+	"github.com/stewardhost/steward/internal/means/ownership"
 )
 
 // File is the name of the file in the data folder.
@@ -227,17 +227,12 @@ func read(path string) (map[string]filed, error) {
 // mine reports whether a folder is this user's.
 func mine(folder string) bool {
 	info, err := os.Stat(folder)
-	if err != nil {
-		return false
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Getuid()
+	return err == nil && ownership.Mine(info)
 }
 
 // own reports whether only this user, or the system's, can change a file.
 func own(info fs.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && (int(stat.Uid) == os.Getuid() || stat.Uid == 0) && info.Mode().Perm()&0o022 == 0
+	return (ownership.Mine(info) || ownership.OfRoot(info)) && info.Mode().Perm()&0o022 == 0
 }
 
 // document is the file. Every key of the table is a field.

@@ -10,7 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
+
+	"github.com/stewardhost/steward/internal/means/ownership"
 )
 
 // ErrUnsafe says that the host's socket is not the user's own, or that others
@@ -25,20 +26,15 @@ func Check(path string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err == nil && (info.Mode().Type() != fs.ModeSocket || !mine(info)) {
+	if err == nil && (info.Mode().Type() != fs.ModeSocket || !ownership.Mine(info)) {
 		return fmt.Errorf("%w: %s is not a socket of this user", ErrUnsafe, path)
 	}
 	folder, err2 := os.Lstat(filepath.Dir(path))
 	if err := errors.Join(err, err2); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnsafe, err)
 	}
-	if !folder.IsDir() || !mine(folder) || folder.Mode().Perm()&0o077 != 0 {
+	if !folder.IsDir() || !ownership.Mine(folder) || folder.Mode().Perm()&0o077 != 0 {
 		return fmt.Errorf("%w: %s is not a folder that only this user can enter", ErrUnsafe, filepath.Dir(path))
 	}
 	return nil
-}
-
-func mine(info fs.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Getuid()
 }
