@@ -42,8 +42,9 @@ func config(d *desk.Desk, k Keeper) *cobra.Command {
 lines that this prints, on every server, and a start after it. They hold no secret:
 the keys that prove the host to them stay in the data folder, in keys/bus, and are
 made when they are first needed. No backup has them, so that a host which is restored
-in another folder needs its own lines on every server. The host looks at each start whether the servers
-refuse strangers and hold the rights of each capsule, and uses none that does not.`,
+in another folder needs its own lines on every server. The host looks at each start
+whether the servers refuse strangers and hold the rights of each capsule, and uses
+none that does not.`,
 		Example: "  steward bus config > steward.conf\n  steward up --nats-url tls://nats.example:4222",
 		RunE: func(*cobra.Command, []string) error {
 			home, err := d.Home()
