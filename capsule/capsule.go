@@ -26,7 +26,7 @@
 // request, and that it returns when the host closes the program's input. It does
 // not promise that a request is answered: a client may have gone.
 //
-// At most bound.CapsuleCalls handlers run at once; they may run concurrently.
+// At most capsulewire.OpenRequests handlers run at once; they may run concurrently.
 // Standard output belongs to the host; logs go to standard error.
 package capsule
 

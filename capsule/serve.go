@@ -25,9 +25,6 @@ const (
 	// oneRequest is how a module is asked: its input ends behind the request, and so
 	// the end of the input is not the end of the work.
 	oneRequest = runtime.GOOS == "wasip1"
-
-	maxCalls = 64
-	maxLine  = 1<<20 + 64<<10
 )
 
 // Serve answers the host over the standard streams until ctx ends or the host
@@ -44,12 +41,12 @@ func ServeOn(ctx context.Context, c Capsule, in io.Reader, out io.Writer) error 
 	if err := checkTools(c.Tools); err != nil {
 		return err
 	}
-	s := &server{capsule: c, out: out, open: map[string]context.CancelFunc{}, slots: make(chan struct{}, maxCalls)}
+	s := &server{capsule: c, out: out, open: map[string]context.CancelFunc{}, slots: make(chan struct{}, capsulewire.OpenRequests())}
 	ctx, cancel := context.WithCancel(ctx)
 	defer s.running.Wait()
 	defer cancel()
 	lines := bufio.NewScanner(in)
-	lines.Buffer(make([]byte, 0, 4096), maxLine)
+	lines.Buffer(make([]byte, 0, 4096), capsulewire.LineBytes())
 	for lines.Scan() {
 		f, err := capsulewire.DecodeHostFrame(lines.Bytes())
 		if err != nil {

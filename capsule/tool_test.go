@@ -81,6 +81,22 @@ func TestToolsAnswerEachCall(t *testing.T) {
 	}
 }
 
+func TestALineOfTheGreatestLengthIsRead(t *testing.T) {
+	line, err := capsulewire.EncodeFrame(capsulewire.HostFrame{Type: capsulewire.Hello, Version: 1, Principal: "p", Capsule: "c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hello := strings.TrimSuffix(string(line), "\n")
+	for more, want := range map[int]string{0: `{"type":"ready"}` + "\n", 1: ""} {
+		var out strings.Builder
+		padded := hello + strings.Repeat(" ", capsulewire.LineBytes()-1-len(hello)+more) + "\n"
+		err := capsule.ServeOn(t.Context(), capsule.Capsule{Tools: []capsule.Tool{{Name: "echo", Input: "{}", Call: echo}}}, strings.NewReader(padded), &out)
+		if out.String() != want || (err == nil) != (more == 0) {
+			t.Errorf("%d bytes: %q, %v", len(padded), out.String(), err)
+		}
+	}
+}
+
 func TestToolsThatCannotWorkAreFoundAtTheStart(t *testing.T) {
 	good := capsule.Tool{Name: "a", Input: "{}", Call: echo}
 	for name, spoil := range map[string]func(*capsule.Tool){

@@ -29,6 +29,11 @@ const (
 	Silent  = "silent"
 )
 
+// LineBytes is how long a line may be, with its end, and OpenRequests how many requests
+// a capsule is asked to work on at once, at most.
+func LineBytes() int    { return bound.CapsuleFrameBytes.Int() + 1 }
+func OpenRequests() int { return bound.CapsuleCalls.Int() }
+
 // HostFrame is what the host sends.
 type HostFrame struct {
 	Type       string `json:"type"`
