@@ -271,7 +271,12 @@ func TestAnUnknownMethodLooksLikeOneThatWasNotGranted(t *testing.T) {
 		_, err := n.Reserve(t.Context(), c)
 		must(t, n.flushed(t))
 		after := n.Stats()
-		looks[method] = look{fault.From(err), after.ReadStatements - before.ReadStatements, after.WriteStatements - before.WriteStatements}
+		bad := fault.From(err)
+		want := "steward grants add " + n.app.Client.String() + " " + more.resource.String() + " "
+		if bad.Details["fix"] != want+method { // what the caller itself named, in both
+			t.Errorf("%v", bad.Details)
+		}
+		looks[method] = look{bad.With("fix", want), after.ReadStatements - before.ReadStatements, after.WriteStatements - before.WriteStatements}
 	}
 	if d := cmp.Diff(looks["hidden"], looks["nothing"], cmp.AllowUnexported(look{}), cmpopts.IgnoreUnexported(fault.Fault{})); d != "" {
 		t.Error(d)

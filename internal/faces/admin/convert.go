@@ -108,6 +108,9 @@ func grantOf(g view.Grant) adminwire.Grant {
 		Confirm: string(r.Confirm), State: string(g.State), MethodDigest: r.Pin.Method.String(),
 		BindingDigest: r.Pin.Binding.String(), CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, RevokedAt: r.RevokedAt,
 	}
+	if !g.Replaces.IsZero() {
+		out.Replaces = g.Replaces.String()
+	}
 	if l := r.Limit; !l.IsZero() {
 		limit := adminwire.Budget(l)
 		out.Budget = &limit

@@ -83,7 +83,11 @@ func (g *Grants) Add(ctx context.Context, owner id.Owner, n NewRows) ([]view.Gra
 	if err != nil {
 		return nil, err
 	}
-	return shown(changes.Rows, app, res), nil
+	rows := shown(changes.Rows, app, res)
+	for i := range rows {
+		rows[i].Replaces = changes.Replaced[i].ID
+	}
+	return rows, nil
 }
 
 // checkNamed names the first method that the resource has not, or that stands

@@ -186,13 +186,14 @@ type Approved struct {
 	Methods  []string `json:"methods"`
 }
 
-// Defer says no, or later, to methods of one resource as they were shown. A no holds
-// until the definition changes.
+// Defer says no, later, or a yes that is to be confirmed with others, to methods of one
+// resource as they were shown. It turns nothing on. A no holds until the definition
+// changes.
 type Defer struct {
 	Resource string   `json:"resource"` // as in ResourceRef
 	Shown    string   `json:"shown"`    // of the Review
 	Methods  []string `json:"methods"`
-	Answer   string   `json:"answer"` // no or later
+	Answer   string   `json:"answer"` // no, later or yes
 }
 
 // Reaffirm says yes again to methods of one resource as they were shown, of which the
@@ -242,7 +243,8 @@ type Grant struct {
 	ExpiresAt     time.Time `json:"expires_at,omitzero"`
 	RevokedAt     time.Time `json:"revoked_at,omitzero"`
 	Budget        *Budget   `json:"budget,omitzero"`
-	Today         *Today    `json:"today,omitzero"` // of a budget of a day
+	Today         *Today    `json:"today,omitzero"`    // of a budget of a day
+	Replaces      string    `json:"replaces,omitzero"` // the row that it took the place of, where it was just added
 }
 
 // Budget bounds what one grant lets through; zero is no bound. Price is what a call

@@ -120,7 +120,40 @@ func TestWhatIsToldToDoNextHelps(t *testing.T) {
 		t.Errorf("%s%s", unknown.err, twice.err)
 	}
 
+	regranted(t, h, app)
 	confirmed(t, h, app)
+}
+
+// regranted takes a right away: the app is told the command that gives it back, and
+// giving what is there says what it takes the place of.
+func regranted(t *testing.T, h *hosttest.Host, app *hosttest.App) {
+	t.Helper()
+	var g adminwire.Grant
+	for _, g = range app.Grants() {
+		if g.Method == "read_note" {
+			break
+		}
+	}
+	typed(t, h, 0, "grants", "revoke", g.ID)
+	call := rpcwire.Request{Tx: id.NewTx(time.Now()).String(), Resource: g.ResourceID, Contract: g.Contract, Method: "read_note", Args: rpcwire.Raw(`{"title":"none yet"}`)}
+	got, err := app.Send(call)
+	if err != nil || got.Error == nil || got.Error.Code != "grant_required" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	fix := answer{out: fmt.Sprintf("next: %s", got.Error.Details["fix"])}.next(t)
+	var first, second adminwire.Grants
+	h.JSON(&first, append(fix, "--json")...)
+	if got, err := app.Send(call); err != nil || got.Error == nil || got.Error.Code != "upstream_failed" {
+		t.Errorf("after %v: %+v, %v", fix, got, err)
+	}
+	said := typed(t, h, 0, fix...)
+	if first.Grants[0].Replaces != "" || !strings.Contains(said.out, " replaces "+first.Grants[0].ID) {
+		t.Errorf("%+v, and then:\n%s", first, said.out)
+	}
+	h.JSON(&second, append(fix, "--json")...)
+	if second.Grants[0].Replaces == "" || !strings.Contains(said.out, second.Grants[0].Replaces+" replaces") {
+		t.Errorf("%+v after:\n%s", second, said.out)
+	}
 }
 
 // confirmed sends what needs the owner's yes, with an argument of 20 KiB that has

@@ -51,9 +51,13 @@ func (h *Holdings) Grant(ctx context.Context, which id.Resource, c authority.Gra
 		if err := record.AddConsent(tx.Tx, ch.Record); err != nil {
 			return false, err
 		}
-		for _, r := range ch.Rows {
-			if err := carry(tx, r); err != nil {
-				return false, err
+		for i, r := range ch.Rows {
+			// The day's use goes on under the new row (invariant I50). A row that was
+			// revoked is over, and the next one begins anew.
+			if was := ch.Replaced[i]; !was.ID.IsZero() {
+				if err := tally.Carry(tx.Tx, c.Owner, was, r, tx.Now); err != nil {
+					return false, err
+				}
 			}
 			if err := record.PutGrant(tx.Tx, r); err != nil {
 				return false, err
@@ -89,23 +93,11 @@ func grantFacts(tx *ledger.Tx, which id.Resource, c authority.GrantMethods) (f a
 			f.Methods = append(f.Methods, k.Method)
 		}
 	}
+	if f.Standing, err = grantRows(tx, grantsOn, c.Owner.String(), c.Client.String(), which.String()); err != nil {
+		return f, err
+	}
 	_, err = tx.One(standingAssignment, []any{c.Owner.String(), c.Client.String(), which.String()}, record.Text(&f.Assignment))
 	return f, err
-}
-
-// carry gives a row what the day holds of the standing one that it takes the place of
-// (invariant I50). A row that was revoked is over, and the next one begins anew.
-func carry(tx *ledger.Tx, r grant.Row) error {
-	list, err := grantRows(tx, grantsOn, r.Key.Owner.String(), r.Key.Client.String(), r.Key.Resource.String())
-	if err != nil {
-		return err
-	}
-	for _, was := range list {
-		if was.Key == r.Key {
-			return tally.Carry(tx.Tx, r.Key.Owner, was, r, tx.Now)
-		}
-	}
-	return nil
 }
 
 // auditGrant writes the row of the trail about a row of authority. More is the

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/domain/pool/budget"
 	"github.com/stewardhost/steward/internal/domain/pool/confirmation"
+	"github.com/stewardhost/steward/internal/domain/pool/contract"
 	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
 	"github.com/stewardhost/steward/internal/ground/bound"
@@ -118,7 +119,7 @@ func past(f CallFacts, c Call, now time.Time) (CallChanges, *fault.Fault, bool) 
 		return CallChanges{Known: effectsOf(f, c, now)}, fault.New(fault.TxMismatch, "this tx was used before with another request"), true
 	}
 	if bad := Authorize(f.Standing, c.Caller, now); bad != nil {
-		return CallChanges{Known: effectsTold(bad, f.Row)}, withSettled(bad, f.Row), true
+		return CallChanges{Known: effectsTold(bad, f.Row)}, withSettled(mended(bad, c.Caller, c.Target), f.Row), true
 	}
 	if f.Row != nil && f.Row.State.Unresolved() {
 		return CallChanges{Known: f.Row.Answer().Effects}, fault.New(fault.TxInProgress, "this tx is being executed"), true
@@ -130,6 +131,16 @@ func past(f CallFacts, c Call, now time.Time) (CallChanges, *fault.Fault, bool) 
 		return CallChanges{Known: effect.Uncertain}, bad, true
 	}
 	return CallChanges{}, nil, false
+}
+
+// mended adds to a refusal for want of a grant the command that gives it. It is made of
+// what the caller itself named, so that it is the same where there is no such method;
+// only words that a shell takes as they are stand in it (field faults, FF78).
+func mended(f *fault.Fault, c Caller, t invocation.Target) *fault.Fault {
+	if f.Code != fault.GrantRequired || contract.CheckMethodID(t.Method) != nil {
+		return f
+	}
+	return f.With("fix", "steward grants add "+c.Client.String()+" "+t.Resource.String()+" "+t.Method)
 }
 
 // withSettled tells a caller who has lost its authority whether its own call is

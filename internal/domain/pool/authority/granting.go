@@ -32,12 +32,15 @@ type GrantFacts struct {
 	Resource   *resource.Row
 	Methods    []resource.Method
 	Assignment id.Assignment // the standing one of this client and resource, or zero
+	Standing   []grant.Row   // the client's rows on the resource that were not revoked
 }
 
 // GrantChanges is what a granting writes. A row replaces an older one with the
-// same key. NewAssignment is zero where one stands.
+// same key: Replaced has it at the same place, or a zero row. NewAssignment is zero
+// where one stands.
 type GrantChanges struct {
 	Rows          []grant.Row
+	Replaced      []grant.Row
 	NewAssignment id.Assignment
 	Record        consent.Record
 }
@@ -88,9 +91,10 @@ func DecideGrant(f GrantFacts, c GrantMethods, now time.Time) (GrantChanges, *fa
 				With("fix", "steward review "+f.Resource.ID.String())
 		}
 		granted = append(granted, m)
+		key := grant.Key{Owner: c.Owner, Client: c.Client, Resource: f.Resource.ID, Contract: m.Contract, Method: name}
+		out.Replaced = append(out.Replaced, withKey(f.Standing, key))
 		out.Rows = append(out.Rows, grant.Row{
-			ID:  c.NewGrants[i],
-			Key: grant.Key{Owner: c.Owner, Client: c.Client, Resource: f.Resource.ID, Contract: m.Contract, Method: name},
+			ID: c.NewGrants[i], Key: key,
 			Pin: m.Pin(), Contract: m.Document, Effects: m.Definition.Effects, Confirm: c.Confirm, Limit: c.Limit, State: grant.Active,
 			Assignment: assignment, Consent: c.NewConsent, CreatedAt: now, ExpiresAt: c.ExpiresAt,
 		})
@@ -99,6 +103,15 @@ func DecideGrant(f GrantFacts, c GrantMethods, now time.Time) (GrantChanges, *fa
 	out.Record = consent.Record{ID: c.NewConsent, Owner: c.Owner, Client: c.Client, Resource: f.Resource.ID, Kind: consent.Granting,
 		Shown: sight, Digest: digest.Of(digest.Consent, sight), At: now}
 	return out, nil
+}
+
+func withKey(rows []grant.Row, key grant.Key) grant.Row {
+	for _, r := range rows {
+		if r.Key == key {
+			return r
+		}
+	}
+	return grant.Row{}
 }
 
 // terms are what holds for each row of a granting beside the method itself.

@@ -33,6 +33,9 @@ func DecideMark(s Standing, row invocation.Row, c Caller, a Attempt, now time.Ti
 		return row, fault.New(fault.Conflict, "the call is no longer waiting to be dispatched")
 	}
 	bad := Authorize(s, c, now)
+	if bad != nil {
+		bad = mended(bad, c, row.Target)
+	}
 	if bad == nil && !now.Before(row.DeadlineAt) {
 		bad = fault.New(fault.Unavailable, "the deadline passed before the call could be sent")
 	}
@@ -183,7 +186,7 @@ func Reply(s Standing, row invocation.Row, c Caller, now time.Time) invocation.A
 		if effects == "" {
 			effects = effect.None
 		}
-		return invocation.Refusal(row.Tx, withSettled(bad, &row), effects)
+		return invocation.Refusal(row.Tx, withSettled(mended(bad, c, row.Target), &row), effects)
 	}
 	return row.Answer()
 }

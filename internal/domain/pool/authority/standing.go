@@ -113,8 +113,7 @@ func Authorize(s Standing, c Caller, now time.Time) *fault.Fault {
 		return NotFound()
 	}
 	if s.Method == nil || s.Grant == nil {
-		return fault.New(fault.GrantRequired, "the owner has not granted this method to this app").
-			With("fix", "steward grants add APP RESOURCE METHOD")
+		return fault.New(fault.GrantRequired, "the owner has not granted this method to this app")
 	}
 	state, bad := rests(s, now)
 	if (state == grant.Revoked || state == grant.Expired) && !s.HoldsOther {

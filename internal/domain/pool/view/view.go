@@ -118,7 +118,7 @@ type Resource struct {
 	Deferred []Deferral
 }
 
-// Deferral is what the owner said to a proposal without saying yes. It holds for
+// Deferral is what the owner said to a proposal without approving it. It holds for
 // the method as it was defined then.
 type Deferral struct {
 	Contract, Method string
@@ -127,14 +127,16 @@ type Deferral struct {
 	At               time.Time
 }
 
-// Say is an answer to a proposal that is no yes.
+// Say is an answer to a proposal that turns nothing on.
 type Say string
 
 // The answers. A method that the owner said no to waits for nobody until its
-// definition changes.
+// definition changes. Yes is that of a sitting which ended before the last yes to the
+// whole: it approves nothing, and is not asked again before that one.
 const (
 	No    Say = "no"
 	Later Say = "later"
+	Yes   Say = "yes"
 )
 
 // Deferral is what the owner said to a method as it is defined now; false where
@@ -190,7 +192,8 @@ type Grant struct {
 	Resource string
 	Title    string
 	Tool     string
-	Today    int64 // calls of the current day, where the row has a budget of a day
+	Replaces id.Grant // the row that it took the place of, where it was just added
+	Today    int64    // calls of the current day, where the row has a budget of a day
 }
 
 // Callable is one method that a caller may call now.

@@ -96,7 +96,14 @@ minor units: --price 250 --spend-per-day 5000 --currency EUR lets calls of at mo
 		if err != nil {
 			return err
 		}
-		return desk.Show(d.Desk, rows, func(rows adminwire.Grants) { sheet.Grants(d.Out, rows.Grants) })
+		return desk.Show(d.Desk, rows, func(rows adminwire.Grants) {
+			sheet.Grants(d.Out, rows.Grants)
+			for _, g := range rows.Grants {
+				if g.Replaces != "" {
+					d.Say("%s replaces %s, which is over.", g.ID, g.Replaces)
+				}
+			}
+		})
 	}
 	return cmd
 }

@@ -64,7 +64,7 @@ const (
 var outcomes = map[fault.Code]outcome{
 	fault.InvalidRequest:       {Usage, theHelp},
 	fault.Unauthenticated:      {Failed, "steward apps add NAME"},
-	fault.GrantRequired:        {Owner, "steward grants add APP RESOURCE METHOD"},
+	fault.GrantRequired:        {Owner, "steward grants list"},
 	fault.NeedsConsent:         {Owner, "steward review"},
 	fault.ConfirmationRequired: {Owner, "steward confirm list"},
 	fault.NotFound:             {Unknown, theList},
