@@ -115,7 +115,11 @@ func terminal() {
 	if os.Getenv("TERMINAL") == "no stdin" {
 		stdin = os.Stdin
 	}
-	os.Exit(run(stdin, tty, tty))
+	code := run(stdin, tty, tty)
+	// What is unread when the other side is closed is lost, so it is followed by more
+	// than a terminal holds.
+	_, _ = tty.Write(make([]byte, 1<<17))
+	os.Exit(code)
 }
 
 func TestScripts(t *testing.T) {

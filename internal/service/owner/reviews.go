@@ -89,11 +89,11 @@ func (r *Reviews) Reaffirm(ctx context.Context, owner id.Owner, ref string, show
 	})
 }
 
-// Defer remembers a no, or a not yet, to methods as they were shown. It is asked for
-// again when their definitions change.
+// Defer remembers a no, a not yet, or a yes that is to be confirmed with others, to
+// methods as they were shown. It is asked for again when their definitions change.
 func (r *Reviews) Defer(ctx context.Context, owner id.Owner, ref string, shown digest.Digest, methods []string, say view.Say) error {
-	if say != view.No && say != view.Later {
-		return fault.New(fault.InvalidRequest, "the answer is no or later")
+	if say != view.No && say != view.Later && say != view.Yes {
+		return fault.New(fault.InvalidRequest, "the answer is no, later or yes")
 	}
 	got, err := r.store.Resource(ctx, owner, ref)
 	if err != nil {

@@ -1,7 +1,8 @@
 // Package interview finds out to which methods the owner says yes: from the words
 // of a command, or in a sitting at a terminal, where many are decided by one word
 // and those that are odd one by one. It changes nothing. Nothing is chosen
-// without a last yes, which the end of the input and an interrupt are not. One
+// without a last yes, which the end of the input and an interrupt are not: what was
+// answered until then is kept, and the next sitting goes on from there. One
 // interview reads one input; it is not safe for concurrent use.
 package interview
 
@@ -86,10 +87,7 @@ const answers = "y approves it, n refuses it until it changes, s asks again anot
 // method asks about one method until the answer is one: y, n, s or q, and with
 // which effects. False is no answer.
 func (v *Interview) method(m adminwire.Definition) (said byte, effects []string, ok bool) {
-	effects = m.Effects
-	if m.Change != nil && m.Change.Kind != "meaning" {
-		effects = m.Change.Effects
-	}
+	effects = proposal{m: m}.effects()
 	for {
 		answer, ok := v.ask("Approve %s with %s? [y]es, [n]o, [s]kip for now, [e]ffects, [d]etails, [q]uit:", paper.Line(m.Method), named(effects))
 		if !ok {

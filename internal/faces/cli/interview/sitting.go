@@ -17,6 +17,8 @@ type Decision struct {
 	Approve   []adminwire.Choice
 	Reaffirm  []string // changes of words
 	No, Later []string
+	Yes       []string // to be remembered: nobody was there for the last yes
+	before    []string // what it says yes to since an earlier sitting
 }
 
 // proposal is one method of a sitting.
@@ -32,16 +34,23 @@ const few = 8
 // many, those that differ by the usual bounds alone are decided together, by what
 // effects they have, and so are changes of words; the others are asked about one by
 // one. A last yes is for the whole; without it nothing is approved. What the owner
-// said no or not yet to is told in any case, so that the next sitting goes on from
-// there. Resources of which nothing was said are left out.
+// said is told in any case, so that the next sitting goes on from there: a yes to the
+// definition as it is, which is all that is remembered of it, is not asked for again.
+// Resources of which nothing was said are left out.
 func (v *Interview) Sit(reviews []adminwire.Review, keep func(adminwire.Definition) bool) []Decision {
 	decisions := make([]*Decision, len(reviews))
 	var all []proposal
 	for i, r := range reviews {
 		decisions[i] = &Decision{Review: r}
 		for _, m := range sheet.Waiting(r) {
-			if keep(m) {
-				all = append(all, proposal{decisions[i], m})
+			p := proposal{decisions[i], m}
+			switch {
+			case !keep(m):
+			case m.Answer == "yes" && len(p.effects()) > 0:
+				p.put('y', p.effects())
+				p.of.before = append(p.of.before, m.Method)
+			default:
+				all = append(all, p)
 			}
 		}
 	}
@@ -50,16 +59,44 @@ func (v *Interview) Sit(reviews []adminwire.Review, keep func(adminwire.Definiti
 	open := v.together(all) && v.oneByOne(v.rest)
 	if !v.last(decisions, open) {
 		for _, d := range decisions {
-			d.Approve, d.Reaffirm = nil, nil
+			d.withdraw(v.over)
 		}
 	}
 	var out []Decision
 	for _, d := range decisions {
-		if len(d.Approve)+len(d.Reaffirm)+len(d.No)+len(d.Later) > 0 {
+		if len(d.Approve)+len(d.Reaffirm)+len(d.No)+len(d.Later)+len(d.Yes) > 0 {
 			out = append(out, *d)
 		}
 	}
 	return out
+}
+
+// withdraw takes back what would be approved. Where nobody is there any more the yes to
+// a definition as it was shown is remembered; a last no forgets it, and what had been
+// remembered before.
+func (d *Decision) withdraw(unheard bool) {
+	approve, reaffirm := d.Approve, d.Reaffirm
+	d.Approve, d.Reaffirm = nil, nil
+	if !unheard {
+		d.Later = append(d.Later, d.before...)
+		return
+	}
+	d.Yes = reaffirm
+	for _, c := range approve {
+		for _, m := range d.Review.Methods {
+			if m.Method == c.Method && slices.Equal((proposal{d, m}).effects(), c.Effects) {
+				d.Yes = append(d.Yes, c.Method)
+			}
+		}
+	}
+}
+
+// effects are those that a yes to the proposal as it is shown is for.
+func (p proposal) effects() []string {
+	if p.m.Change != nil && p.m.Change.Kind != "meaning" {
+		return p.m.Change.Effects
+	}
+	return p.m.Effects
 }
 
 // together decides what can be decided in groups and leaves the rest; false where
@@ -220,7 +257,10 @@ func (v *Interview) last(decisions []*Decision, finished bool) bool {
 		return true
 	}
 	fmt.Fprintln(v.out)
-	if !finished {
+	switch {
+	case v.over:
+		return false
+	case !finished:
 		fmt.Fprintln(v.out, "So far you said yes to these:")
 	}
 	list := paper.NewTable()
@@ -230,7 +270,11 @@ func (v *Interview) last(decisions []*Decision, finished bool) bool {
 			continue
 		}
 		for _, c := range d.Approve {
-			list.Row(c.Method, strings.Join(c.Effects, ","))
+			what := strings.Join(c.Effects, ",")
+			if slices.Contains(d.before, c.Method) {
+				what += ", as you said before"
+			}
+			list.Row(c.Method, what)
 		}
 		for _, m := range d.Reaffirm {
 			list.Row(m, "as before, with its new words")

@@ -76,9 +76,9 @@ func sit(t *testing.T, reviews []adminwire.Review, answers ...string) ([]Decisio
 }
 
 // tally counts what was said over all resources.
-func tally(all []Decision) (n [4]int) {
+func tally(all []Decision) (n [5]int) {
 	for _, d := range all {
-		for i, k := range []int{len(d.Approve), len(d.Reaffirm), len(d.No), len(d.Later)} {
+		for i, k := range []int{len(d.Approve), len(d.Reaffirm), len(d.No), len(d.Later), len(d.Yes)} {
 			n[i] += k
 		}
 	}
@@ -105,7 +105,7 @@ func TestAHundredAndTwentyToolsInOneSitting(t *testing.T) {
 	answers := []string{"y", "y", "l", "y", "n", "s"}
 	answers = append(answers, slices.Repeat([]string{"y"}, odd-2)...)
 	said, seen := sit(t, reviews, append(answers, "y")...)
-	if diff := cmp.Diff([4]int{118, 0, 1, 1}, tally(said)); diff != "" || len(said) != 4 {
+	if diff := cmp.Diff([5]int{118, 0, 1, 1}, tally(said)); diff != "" || len(said) != 4 {
 		t.Fatalf("%d resources: %s\n%s", len(said), diff, seen)
 	}
 	if asked := strings.Count(seen, "]es"); asked > odd+6 {
@@ -133,7 +133,7 @@ func TestAHundredAndTwentyToolsInOneSitting(t *testing.T) {
 		}
 	}
 	again, seen := sit(t, reviews, "y", "y")
-	if diff := cmp.Diff([4]int{1, 0, 0, 0}, tally(again)); diff != "" || !strings.Contains(seen, "you said     not yet") {
+	if diff := cmp.Diff([5]int{1, 0, 0, 0}, tally(again)); diff != "" || !strings.Contains(seen, "you said     not yet") {
 		t.Errorf("the second sitting: %s\n%s", diff, seen)
 	}
 }
@@ -141,15 +141,16 @@ func TestAHundredAndTwentyToolsInOneSitting(t *testing.T) {
 func TestWithoutALastYesNothingIsApproved(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers []string
-		want    [4]int
+		want    [5]int
 	}{
-		"the input ends":                {[]string{"y", "y"}, [4]int{}},
-		"a last no":                     {[]string{"y", "y", "s", "q", "n"}, [4]int{0, 0, 0, 1}},
-		"leaving with a yes so far":     {[]string{"y", "n", "y", "q", "y"}, [4]int{1, 0, 1, 0}},
-		"refused, and nothing to do":    {[]string{"y", "s", "n", "q"}, [4]int{0, 0, 1, 1}},
-		"other bounds, then leaving":    {[]string{"n", "q"}, [4]int{}},
-		"what no question has":          {[]string{"maybe", "y", "x", "q"}, [4]int{}},
-		"one by one out of their group": {[]string{"y", "o", "s", "n", "q"}, [4]int{}},
+		"the input ends":                {[]string{"y", "y"}, [5]int{4: 1}},
+		"it ends at the last question":  {[]string{"y", "n", "y", "q"}, [5]int{2: 1, 4: 1}},
+		"a last no":                     {[]string{"y", "y", "s", "q", "n"}, [5]int{0, 0, 0, 1}},
+		"leaving with a yes so far":     {[]string{"y", "n", "y", "q", "y"}, [5]int{1, 0, 1, 0}},
+		"refused, and nothing to do":    {[]string{"y", "s", "n", "q"}, [5]int{0, 0, 1, 1}},
+		"other bounds, then leaving":    {[]string{"n", "q"}, [5]int{}},
+		"what no question has":          {[]string{"maybe", "y", "x", "q"}, [5]int{}},
+		"one by one out of their group": {[]string{"y", "o", "s", "n", "q"}, [5]int{}},
 	} {
 		reviews := corpus(t, 30)
 		reads := 0
@@ -168,7 +169,7 @@ func TestWithoutALastYesNothingIsApproved(t *testing.T) {
 		}
 		want := c.want
 		if name == "one by one out of their group" {
-			want = [4]int{0, 0, 1, 1}
+			want = [5]int{0, 0, 1, 1}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s\n%s", name, diff, seen)
@@ -189,12 +190,44 @@ func TestChangesOfWordsAreOneWord(t *testing.T) {
 				{Pointer: "/description", Words: true, Before: "Reads a note.", After: "Reads a short note{+.+}"}}}})
 	}
 	said, seen := sit(t, []adminwire.Review{r}, "l", "y", "y", "y")
-	if diff := cmp.Diff([4]int{1, 11, 0, 0}, tally(said)); diff != "" {
+	if diff := cmp.Diff([5]int{1, 11, 0, 0}, tally(said)); diff != "" {
 		t.Errorf("%s\n%s", diff, seen)
 	}
 	for _, want := range []string{`| Reads a {+short +}note{+{\++}.{++\}+}`, "in words only; with a yes its grants go on", "in more than words"} {
 		if !strings.Contains(seen, want) {
 			t.Errorf("%q is not among\n%s", want, seen)
+		}
+	}
+}
+
+// A sitting that ends in the middle is gone on with: what was answered is not asked
+// again, and what is approved in the end is all that was said yes to, but for an answer
+// of which no more is kept than that there was one.
+func TestASittingThatEndsIsGoneOnWith(t *testing.T) {
+	r := adminwire.Review{Resource: adminwire.Resource{ID: "r", Label: "notes"}, Shown: "sha256:x"}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		r.Methods = append(r.Methods, adminwire.Definition{Method: name, State: "proposed", Effects: []string{"read"}})
+	}
+	r.Methods[1].State, r.Methods[1].Change = "needs_consent", &adminwire.Change{Kind: "wording", Effects: []string{"read"}}
+	said, seen := sit(t, []adminwire.Review{r}, "y", "y", "e", "write", "y")
+	want := Decision{Review: r, Yes: []string{"b", "a"}}
+	if diff := cmp.Diff([]Decision{want}, said, cmp.AllowUnexported(Decision{})); diff != "" {
+		t.Fatalf("%s\n%s", diff, seen)
+	}
+	r.Methods[0].Answer, r.Methods[1].Answer = "yes", "yes"
+	choice := func(name string) adminwire.Choice {
+		return adminwire.Choice{Method: name, Effects: []string{"read"}}
+	}
+	for end, want := range map[string]Decision{
+		"y": {Review: r, Approve: []adminwire.Choice{choice("a"), choice("c")}, Reaffirm: []string{"b"}, No: []string{"d"}, before: []string{"a", "b"}},
+		"n": {Review: r, No: []string{"d"}, Later: []string{"a", "b"}, before: []string{"a", "b"}},
+	} {
+		said, seen := sit(t, []adminwire.Review{r}, "y", "n", end)
+		if diff := cmp.Diff([]Decision{want}, said, cmp.AllowUnexported(Decision{})); diff != "" {
+			t.Errorf("a last %s: %s\n%s", end, diff, seen)
+		}
+		if asked := strings.Count(seen, "[q]uit"); asked != 2 || !strings.Contains(seen, "a  read, as you said before") {
+			t.Errorf("%d questions\n%s", asked, seen)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package resources
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -81,18 +82,24 @@ func (d verbs) many(ctx context.Context, ref string, r reviewing) error {
 // sit asks a person and does what is said.
 func (d verbs) sit(ctx context.Context, reviews []adminwire.Review, f filter, again string) error {
 	decisions := interview.New(ctx, d.In, d.Out).Sit(reviews, f.keeps)
-	approved := 0
+	approved, yes, no := 0, 0, 0
 	for _, decision := range decisions {
 		approved += len(decision.Approve) + len(decision.Reaffirm)
+		yes, no = yes+len(decision.Yes), no+len(decision.No)
 		// Not a word is lost to an interrupt that came after it.
 		if err := d.settle(context.WithoutCancel(ctx), decision); err != nil {
 			return err
 		}
 	}
-	if approved == 0 {
-		return trouble.New(trouble.Failed, "nothing was approved", again)
+	switch {
+	case approved > 0:
+		return nil
+	case yes > 0:
+		return trouble.New(trouble.Failed, fmt.Sprintf("the review ended before its last yes, so that nothing was approved; kept until you go on: %d yes, %d no", yes, no), again)
+	case no > 0:
+		return trouble.New(trouble.Failed, fmt.Sprintf("nothing was approved; kept until the definitions change: %d no", no), again)
 	}
-	return nil
+	return trouble.New(trouble.Failed, "nothing was approved", again)
 }
 
 // settle tells the host what was said to the methods of one resource. The answers
@@ -102,7 +109,7 @@ func (d verbs) settle(ctx context.Context, said interview.Decision) error {
 	for _, a := range []struct {
 		answer  string
 		methods []string
-	}{{"no", said.No}, {"later", said.Later}} {
+	}{{"no", said.No}, {"later", said.Later}, {"yes", said.Yes}} {
 		if len(a.methods) == 0 {
 			continue
 		}

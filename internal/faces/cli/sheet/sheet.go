@@ -137,7 +137,7 @@ func Method(w io.Writer, m adminwire.Definition, whole bool) {
 	}
 	field("why", m.Reason)
 	if m.Answer != "" {
-		field("you said", map[string]string{"no": "no, to just this", "later": "not yet"}[m.Answer])
+		field("you said", map[string]string{"no": "no, to just this", "later": "not yet", "yes": "yes, to be confirmed at the end"}[m.Answer])
 	}
 	changed(w, m.Change, indent)
 	if p, ok := imported(m); ok {
