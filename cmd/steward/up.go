@@ -74,6 +74,9 @@ func up(ctx context.Context, o cli.UpOptions) (err error) {
 	log := slog.New(logging(o))
 	began := time.Now()
 	follow := frugal()
+	if err := vacant(ctx, o); err != nil {
+		return err
+	}
 	p, err := assemble(ctx, o, log)
 	if err != nil {
 		return err
@@ -127,6 +130,19 @@ func up(ctx context.Context, o cli.UpOptions) (err error) {
 	endSettling()
 	<-settled
 	return err
+}
+
+// vacant looks whether the doors have their address before anything is made in a folder
+// that no host has run on. Of another one the host that holds it is the better reason.
+func vacant(ctx context.Context, o cli.UpOptions) error {
+	if _, err := os.Stat(filepath.Join(o.Data, adminFolder)); err == nil {
+		return nil
+	}
+	web, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Listen)
+	if err != nil {
+		return err
+	}
+	return web.Close()
 }
 
 // beside runs what goes on beside the doors until ctx ends; wait returns when all of it
