@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/wire/adminwire"
@@ -190,6 +191,12 @@ func TestACallOfACapsuleEndsAsTheTableSays(t *testing.T) {
 	}
 	if len(all) != 8 {
 		t.Fatalf("the workman offers %v", all)
+	}
+	if got := h.Do("review", "workman"); strings.Contains(got, "describe") || len(states(t, h, "workman")) != len(all) {
+		t.Errorf("a capsule without resources has something to read:\n%s", got)
+	}
+	if _, _, exit := h.Run("", "grants", "add", "helper", "workman", "read"); exit == 0 {
+		t.Error("what it does not have was granted")
 	}
 	h.Approve("workman", all)
 	var methods []string
@@ -372,5 +379,26 @@ func TestADriftedToolOfACapsuleIsOff(t *testing.T) {
 	h.Do("grants", "add", "helper", "workman", "who")
 	if got := call(t, app, app.Tools()["who"], map[string]any{}); got.IsError() {
 		t.Errorf("after a new yes: %s", got.Raw)
+	}
+}
+
+// A capsule whose files changed since its installation is told as changed wherever it is
+// told of, though what was installed runs on.
+func TestAChangedCapsuleIsToldAsOne(t *testing.T) {
+	h := hosttest.Start(t)
+	app := h.AddApp("helper")
+	dir := toolFolder(t, "workman", "./test/busdoor/workman")
+	h.Do("capsule", "install", dir)
+	h.Do("capsule", "install", "introspect")
+	h.Do("grants", "add", "helper", "introspect", "read")
+	bounded(t, dir, "calls = 1")
+	now := capsule(t, h, "workman")
+	if now.State != "changed" || now.PID == 0 {
+		t.Errorf("it is %+v", now)
+	}
+	const uri = "introspect:capsules"
+	got, err := app.Session(nil).ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+	if err != nil || !strings.Contains(got.Contents[0].Text, `{"name":"workman","version":"1","state":"changed","restarts":0}`) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

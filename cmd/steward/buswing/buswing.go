@@ -83,8 +83,8 @@ func New(ctx context.Context, p Parts) (*Wing, error) {
 		Inside: map[string]capsulehost.Handler{"introspect": w.introspect()}, Shipped: map[string]int{"files": 1},
 	})
 	w.Shelf, err = capsulehost.OpenShelf(ctx, p.book(), w.host, capsulehost.Pool{
-		Free: w.free, Ensure: func(ctx context.Context, name string) error {
-			seed, err := builtins.Capsule(name)
+		Free: w.free, Ensure: func(ctx context.Context, name string, serves bool) error {
+			seed, err := builtins.Capsule(name, serves)
 			if err != nil {
 				return err
 			}

@@ -33,7 +33,7 @@ func (w *Wing) introspect() capsulehost.Handler {
 			return page, err
 		},
 		Capsules: func() (out []introspection.Capsule) {
-			for _, s := range w.host.Statuses() {
+			for _, s := range w.host.Standing() {
 				out = append(out, introspection.Capsule{Name: s.Name, Version: s.Version, State: string(s.State), Restarts: s.Restarts})
 			}
 			return out

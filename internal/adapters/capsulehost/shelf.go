@@ -19,7 +19,7 @@ type Pool struct {
 	// Free says whether a capsule may have a name that the owner chose: it is no
 	// other resource's.
 	Free   func(ctx context.Context, name string) error
-	Ensure func(ctx context.Context, name string) error
+	Ensure func(ctx context.Context, name string, serves bool) error // with something to read if it serves resources
 	Remove func(ctx context.Context, name string) error
 	// Place makes a capsule whose tools can be called known before it runs; one
 	// without tools is told as well. Look waits until what it offers is in the pool.
@@ -82,21 +82,17 @@ func OpenShelf(ctx context.Context, b Book, h *Host, p Pool) (*Shelf, error) {
 
 // Resume starts every installed capsule that is not off. One that cannot start does not keep the
 // others from it.
-func (s *Shelf) Resume(ctx context.Context) error {
+func (s *Shelf) Resume(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.list {
 		if s.off[c.Name] {
 			continue
 		}
-		if err := s.pool.Ensure(ctx, c.Name); err != nil {
-			return err
-		}
 		if err := s.start(ctx, c); err != nil {
 			s.host.opt.Log.Warn("a capsule is not started", "capsule", c.Name, "err", err)
 		}
 	}
-	return nil
 }
 
 // Install takes a capsule in, or its new build in the place of the one before,
@@ -146,18 +142,18 @@ func (s *Shelf) Install(ctx context.Context, what string, args []string) (Instal
 	}
 	s.list = next
 	delete(s.off, c.Name)
-	if err := s.pool.Ensure(ctx, c.Name); err != nil {
-		return Installed{}, err
-	}
 	if err := s.start(ctx, c); err != nil {
 		return Installed{}, err
 	}
 	return c, s.pool.Look(ctx, c)
 }
 
-// start makes a capsule's tools known and runs it.
+// start makes a capsule a resource and its tools known, and runs it.
 func (s *Shelf) start(ctx context.Context, c Installed) error {
 	p, err := s.host.plan(c)
+	if err == nil {
+		err = s.pool.Ensure(ctx, c.Name, p.claim.Serves(topic.DescribeRequest))
+	}
 	if err == nil {
 		err = s.pool.Place(ctx, c, p.claim.Serves(topic.ToolsRequest))
 	}
@@ -191,8 +187,12 @@ func (s *Shelf) Remove(ctx context.Context, name string) error {
 
 // List tells how every installed capsule stands, in the operator's order. One whose
 // files are others by now is Changed, though what was installed runs on until it ends.
-func (s *Shelf) List() []Status {
-	out := s.listed()
+func (s *Shelf) List() []Status { return looked(s.listed()) }
+
+// Standing is what runs, told as List does; it waits for no command about the shelf.
+func (h *Host) Standing() []Status { return looked(h.Statuses()) }
+
+func looked(out []Status) []Status {
 	for i, c := range out {
 		if c.State != Ready || c.Folder == "" {
 			continue

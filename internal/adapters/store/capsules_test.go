@@ -15,7 +15,7 @@ import (
 
 func installed(t *testing.T, p *pool, name string) id.Resource {
 	t.Helper()
-	seed, err := builtins.Capsule(name)
+	seed, err := builtins.Capsule(name, true)
 	must(t, err)
 	must(t, p.EnsureCapsule(t.Context(), p.owner, seed))
 	r, err := p.Resource(t.Context(), p.owner, resource.AliasCapsule+name)

@@ -20,13 +20,19 @@ var files = []struct{ file, label, alias string }{
 	{"pool/journal-v1.json", resource.LabelJournal, resource.AliasJournal},
 }
 
-// Capsule is the resource of an installed capsule.
-func Capsule(name string) (view.Seed, error) {
+// Capsule is the resource of an installed capsule, which has nothing to read where it
+// serves no resources.
+func Capsule(name string, serves bool) (view.Seed, error) {
+	seed := view.Seed{Kind: resource.Capsule, Label: name, Alias: resource.AliasCapsule + name}
+	if !serves {
+		return seed, nil
+	}
 	doc, err := contract.Parse(contracts.Capsule)
 	if err != nil {
 		return view.Seed{}, err
 	}
-	return view.Seed{Kind: resource.Capsule, Label: name, Alias: resource.AliasCapsule + name, Document: doc}, nil
+	seed.Document = doc
+	return seed, nil
 }
 
 // Seeds returns the built-in resources. An error means that this binary was

@@ -119,7 +119,7 @@ func (s *seeding) ensure(tx *ledger.Tx, i int) error {
 		return err
 	}
 	changes := offered(seed, stored)
-	if len(changes) == 0 {
+	if len(changes) == 0 && found {
 		return nil
 	}
 	for _, m := range changes {
@@ -127,8 +127,10 @@ func (s *seeding) ensure(tx *ledger.Tx, i int) error {
 			return err
 		}
 	}
-	if err := record.AddContract(tx.Tx, s.owner, seed.Document, tx.Now.UnixMilli()); err != nil {
-		return err
+	if len(seed.Document.Methods) > 0 {
+		if err := record.AddContract(tx.Tx, s.owner, seed.Document, tx.Now.UnixMilli()); err != nil {
+			return err
+		}
 	}
 	kind := audit.Imported
 	if found {
