@@ -85,8 +85,14 @@ func runApp(role, folder string) error {
 	if err != nil {
 		return err
 	}
+	// A turn that was begun is written down before anything of it ends this process.
+	written := make(chan struct{})
+	turns := does == "act" && !strings.HasSuffix(point, sessionwire.ExecutorCreate) && !strings.HasSuffix(point, sessionwire.ExecutorConfirm)
 	reach := func(here string) {
 		if here == point {
+			if turns {
+				<-written
+			}
 			syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		}
@@ -114,6 +120,7 @@ func runApp(role, folder string) error {
 	if err := os.WriteFile(filepath.Join(folder, "turn"), []byte(s.ID+" "+a.TurnID), 0o600); err != nil {
 		return err
 	}
+	close(written)
 	_, err = terminal(ctx, c, a.TurnID)
 	return err
 }

@@ -24,14 +24,21 @@ type caller struct {
 	s     *stage // names nothing; expands payloads
 }
 
-// serve runs a daemon on a socket of its own and gives a client of it.
-func serve(t testing.TB) (*caller, unixsocket.Endpoint) {
+// short makes a folder whose name leaves room for a socket's.
+func short(t testing.TB) string {
 	t.Helper()
-	home, err := os.MkdirTemp("", "ses")
+	folder, err := os.MkdirTemp("", "ses")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	return folder
+}
+
+// serve runs a daemon on a socket of its own and gives a client of it.
+func serve(t testing.TB) (*caller, unixsocket.Endpoint) {
+	t.Helper()
+	home := short(t)
 	e, err := unixsocket.Locate(home, home, filepath.Join(home))
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +164,7 @@ func TestACallOverARealSocket(t *testing.T) {
 // The name of a daemon that stops is its own until its work has ended: a second one
 // beside it would be another owner of the same sessions.
 func TestADaemonThatStopsKeepsItsName(t *testing.T) {
-	folder := t.TempDir()
+	folder := short(t)
 	e, err := unixsocket.Locate(folder, folder, folder)
 	if err != nil {
 		t.Fatal(err)

@@ -125,22 +125,27 @@ func TestTheDemoIsAsStated(t *testing.T) {
 }
 
 // A step that is not as stated ends the story: here something has been sent that
-// nobody confirmed.
+// nobody confirmed. A demo does not wait for this test, so one may be past the step.
 func TestADemoWithABrokenStepFails(t *testing.T) {
-	d := startDemo(t)
-	d.tells(t, " 3  Import it")
-	folders, err := filepath.Glob(filepath.Join(d.dir, "steward-demo-*", "notes"))
-	if err != nil || len(folders) != 1 {
-		t.Fatalf("%v, %v", folders, err)
+	for range 20 {
+		d := startDemo(t)
+		d.tells(t, " 3  Import it")
+		folders, err := filepath.Glob(filepath.Join(d.dir, "steward-demo-*", "notes"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := len(folders) == 1 && os.WriteFile(filepath.Join(folders[0], "outbox.jsonl"), []byte("{}\n"), 0o600) == nil
+		code := d.ends(t)
+		if code == 0 || !broken {
+			continue
+		}
+		if want := "is not as stated: something was sent without a confirmation"; code != 1 || !strings.Contains(d.err.String(), want) {
+			t.Errorf("exit code %d: %s", code, d.err.String())
+		}
+		d.leavesNothing(t)
+		return
 	}
-	if err := os.WriteFile(filepath.Join(folders[0], "outbox.jsonl"), []byte("{}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	code := d.ends(t)
-	if want := "is not as stated: something was sent without a confirmation"; code != 1 || !strings.Contains(d.err.String(), want) {
-		t.Errorf("exit code %d: %s", code, d.err.String())
-	}
-	d.leavesNothing(t)
+	t.Error("each demo was past the step")
 }
 
 func TestADemoThatIsKilledLeavesNothing(t *testing.T) {
@@ -158,16 +163,24 @@ func TestADemoThatIsKilledLeavesNothing(t *testing.T) {
 }
 
 func TestADemoThatNobodyReadsLeavesNothing(t *testing.T) {
-	d := startDemo(t)
-	d.tells(t, " 4  Approve")
-	if err := d.pipe.Close(); err != nil {
-		t.Fatal(err)
+	for range 20 {
+		d := startDemo(t)
+		d.tells(t, " 4  Approve")
+		if err := d.pipe.Close(); err != nil {
+			t.Fatal(err)
+		}
+		d.Wait() // the exit code says it
+		code := d.ProcessState.ExitCode()
+		if code == 0 {
+			continue // it had told everything
+		}
+		if code != 1 || !strings.Contains(d.err.String(), "cannot be told") {
+			t.Errorf("%v: %s", d.ProcessState, d.err.String())
+		}
+		d.leavesNothing(t)
+		return
 	}
-	d.Wait() // the exit code says it
-	if code := d.ProcessState.ExitCode(); code != 1 || !strings.Contains(d.err.String(), "cannot be told") {
-		t.Errorf("%v: %s", d.ProcessState, d.err.String())
-	}
-	d.leavesNothing(t)
+	t.Error("each demo had told everything")
 }
 
 // A demo that is killed as soon as it has started its host's keeper never hears of
