@@ -123,16 +123,14 @@ func (e *execution) owe(ev invocation.Event, told invocation.Answer) {
 		e.port.unsettled.owe(debt{e.caller, told, []authority.Settle{e.outcome(ev, false)}})
 		return
 	}
-	doubt := authority.Settle{Attempt: authority.AttemptOf(e.row), Outcome: journalUnknown,
+	doubt := authority.Settle{Attempt: authority.AttemptOf(e.row), Outcome: invocation.Doubt(invocation.JournalUnknown),
 		Verdict: invocation.Verdict{State: invocation.Indeterminate, Code: fault.Indeterminate, Effects: effect.Uncertain}}
 	e.port.unsettled.owe(debt{e.caller, told, []authority.Settle{doubt, e.outcome(ev, true)}})
 }
 
-var journalUnknown = invocation.Outcome{Code: fault.Indeterminate, Reason: "journal_unknown", Effects: effect.Uncertain}
-
 func (e *execution) unknown() invocation.Answer {
 	row := e.row
-	row.State, row.Outcome = invocation.Indeterminate, journalUnknown
+	row.State, row.Outcome = invocation.Indeterminate, invocation.Doubt(invocation.JournalUnknown)
 	if row.DispatchedAt.IsZero() {
 		return invocation.Refusal(row.Tx, fault.New(fault.Unavailable, "the journal could not be written"), effect.NotDispatched)
 	}

@@ -102,7 +102,7 @@ func (j *Journal) RunBuiltin(ctx context.Context, c authority.Call, condition []
 // next start finds it as it was written, or not at all.
 func unknown(r invocation.Row) invocation.Answer {
 	r.State, r.SettledAt, r.Reconciled = invocation.Indeterminate, time.Time{}, invocation.Reconciliation{}
-	r.Outcome = invocation.Outcome{Code: fault.Indeterminate, Reason: "journal_unknown", Effects: effect.Uncertain}
+	r.Outcome = invocation.Doubt(invocation.JournalUnknown)
 	return r.Answer()
 }
 

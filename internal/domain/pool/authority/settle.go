@@ -149,7 +149,7 @@ func Classify(row invocation.Row, now time.Time) invocation.Row {
 		return notSent(row, fault.New(fault.Unavailable, "the host stopped before the call was sent"), now)
 	case invocation.Dispatching:
 		row.State, row.SettledAt = invocation.Indeterminate, now
-		row.Outcome = invocation.Outcome{Code: fault.Indeterminate, Reason: "restart", Effects: effect.Uncertain}
+		row.Outcome = invocation.Doubt(invocation.Restart)
 	}
 	return row
 }
@@ -162,7 +162,7 @@ func Restored(row invocation.Row, now time.Time) invocation.Row {
 		return row
 	}
 	row.SettledAt, row.State = now, invocation.Indeterminate
-	row.Outcome = invocation.Outcome{Code: fault.Indeterminate, Reason: "restored", Effects: effect.Uncertain}
+	row.Outcome = invocation.Doubt(invocation.StoreRestored)
 	return row
 }
 

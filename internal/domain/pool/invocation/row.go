@@ -45,6 +45,19 @@ type Outcome struct {
 	Removed digest.Digest  // of a result that was kept long enough and is gone
 }
 
+// Why the host itself is in doubt of a call, as details.reason tells it. What the
+// executor was seen to do has its reasons in Classify.
+const (
+	Restart        = "restart"         // the process that had sent it died
+	StoreRestored  = "restored"        // the store is a copy of an older time
+	JournalUnknown = "journal_unknown" // the journal did not say whether it took the row
+)
+
+// Doubt is the outcome of a call of which nobody knows whether it had an effect.
+func Doubt(reason string) Outcome {
+	return Outcome{Code: fault.Indeterminate, Reason: reason, Effects: effect.Uncertain}
+}
+
 // Reconciliation is how a doubt ended.
 type Reconciliation struct {
 	By string // "owner" or "late_answer"
