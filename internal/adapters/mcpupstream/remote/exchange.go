@@ -148,10 +148,11 @@ func (s *Session) header(method, about string) http.Header {
 	return h
 }
 
-// isOurs reports whether a header is the protocol's or HTTP's own.
+// isOurs reports whether a header is the protocol's or HTTP's own. The importer refuses
+// an entry that sets one; a session's own servers come here without it.
 func isOurs(name string) bool {
 	switch name = strings.ToLower(name); name {
-	case "host", "connection", "transfer-encoding", "te", "trailer", "upgrade", "expect", "user-agent", "cookie", "last-event-id":
+	case "host", "connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "expect", "user-agent", "cookie", "last-event-id":
 		return true
 	}
 	return strings.HasPrefix(name, "mcp-") || strings.HasPrefix(name, "content-") || strings.HasPrefix(name, "accept") || strings.HasPrefix(name, "proxy-")

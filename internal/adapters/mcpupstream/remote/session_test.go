@@ -25,7 +25,7 @@ func TestWhatGoesOut(t *testing.T) {
 	for _, modern := range []bool{false, true} {
 		s := start(t, &server{modern: modern, call: results(clean), session: map[bool]string{false: "s1"}[modern]})
 		sp := spec(t, s.url())
-		sp.Header = http.Header{"X-Own": {"of the owner"}, "Mcp-Session-Id": {"forged"}, "Content-Type": {"text/forged"}, "User-Agent": {"forged"}, "Mcp-Protocol-Version": {"forged"}}
+		sp.Header = http.Header{"X-Own": {"of the owner"}, "Mcp-Session-Id": {"forged"}, "Content-Type": {"text/forged"}, "User-Agent": {"forged"}, "Mcp-Protocol-Version": {"forged"}, "Keep-Alive": {"forged"}}
 		sp.Authorize = func(context.Context) (secret.Secret, error) { return secret.Of("own credential"), nil }
 		c := client(t, sp)
 		if err := c.Open(t.Context()); err != nil {
