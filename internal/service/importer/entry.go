@@ -165,22 +165,9 @@ func (e Entry) checkRemote() error {
 }
 
 // isHeader reports whether a header has a proper name that is not for the host to
-// set: those of HTTP itself, of the protocol and of browsers.
+// set.
 func isHeader(name string) bool {
-	name = strings.ToLower(name)
-	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-		return false
-	}
-	switch name {
-	case "host", "connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "expect", "user-agent", "cookie", "last-event-id":
-		return false
-	}
-	for _, prefix := range []string{"mcp-", "content-", "accept", "proxy-"} {
-		if strings.HasPrefix(name, prefix) {
-			return false
-		}
-	}
-	return true
+	return name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_") == "" && !resource.HostSets(name)
 }
 
 var configLimits = strictjson.Limits{Bytes: bound.AdminBytes}

@@ -14,6 +14,7 @@ import (
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/envelope"
 	"github.com/stewardhost/steward/internal/adapters/mcpupstream/events"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
+	"github.com/stewardhost/steward/internal/domain/pool/resource"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/failpoint"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -128,7 +129,7 @@ func (s *Session) interrupted(ctx context.Context, err error) outcome {
 func (s *Session) header(method, about string) http.Header {
 	h := make(http.Header, 8+len(s.spec.Header))
 	for name, values := range s.spec.Header {
-		if !isOurs(name) {
+		if !resource.HostSets(name) {
 			h[name] = values
 		}
 	}
@@ -146,16 +147,6 @@ func (s *Session) header(method, about string) http.Header {
 		}
 	}
 	return h
-}
-
-// isOurs reports whether a header is the protocol's or HTTP's own. The importer refuses
-// an entry that sets one; a session's own servers come here without it.
-func isOurs(name string) bool {
-	switch name = strings.ToLower(name); name {
-	case "host", "connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "expect", "user-agent", "cookie", "last-event-id":
-		return true
-	}
-	return strings.HasPrefix(name, "mcp-") || strings.HasPrefix(name, "content-") || strings.HasPrefix(name, "accept") || strings.HasPrefix(name, "proxy-")
 }
 
 // plainHeader writes a name as a header can carry it (MCP 2026-07-28).
