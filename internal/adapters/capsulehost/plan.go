@@ -2,7 +2,6 @@ package capsulehost
 
 import (
 	"os"
-	"os/user"
 	"path/filepath"
 	"time"
 
@@ -121,16 +120,7 @@ func (h *Host) shippedPlan(c Installed) (plan, error) {
 		return plan{}, fault.New(fault.NotFound, "this host does not come with a capsule "+c.Name)
 	}
 	args := append(append([]string(nil), h.opt.Self[1:]...), c.Name)
-	return plan{claim: claim, bounds: capsulefile.Widest(), spec: childprocess.Spec{Command: h.opt.Self[0], Args: append(args, c.Args...), Env: childprocess.BaseEnv(), Dir: homeFolder()}}, nil
-}
-
-// homeFolder is where a capsule of the host runs: not in whatever folder the host
-// was started.
-func homeFolder() string {
-	if u, err := user.Current(); err == nil {
-		return u.HomeDir
-	}
-	return os.TempDir()
+	return plan{claim: claim, bounds: capsulefile.Widest(), spec: childprocess.Spec{Command: h.opt.Self[0], Args: append(args, c.Args...), Env: childprocess.BaseEnv(), Dir: folder.Home()}}, nil
 }
 
 // pause is how long a capsule rests before its next start.

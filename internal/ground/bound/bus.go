@@ -53,6 +53,7 @@ var (
 	CapsuleRestartWait = Row{"capsule_restart_s", 30, Seconds, fault.Unavailable, "ours: the longest pause before a capsule is started again", "adapters/capsulehost"}
 	CapsuleFamilies    = Row{"capsule_families", 32, Count, fault.TooLarge, "ours: more than a capsule has subjects", "domain/bus/describe"}
 	ModuleBytes        = Row{"module_bytes", 16 << 20, Bytes, fault.TooLarge, "ours: three times what Go makes of a small capsule", "adapters/capsulehost/sandbox"}
+	ProgramBytes       = Row{"capsule_program_bytes", 512 << 20, Bytes, fault.TooLarge, "ours: it is read before each start, and more than any program", "adapters/capsulehost/folder"}
 	ModuleMemory       = Row{"module_memory_bytes", 64 << 20, Bytes, fault.TooLarge, "bus reference 5.10; ours: many times what a request of 1 MiB needs", "adapters/capsulehost/sandbox"}
 	ModuleOutput       = Row{"module_output_bytes", 1<<20 + 64<<10, Bytes, fault.TooLarge, "ours: a frame, and the one that says ready", "adapters/capsulehost/sandbox"}
 	ModuleLocals       = Row{"module_locals", 1 << 20, Count, fault.TooLarge, "ours: many times what Go makes of a small capsule", "adapters/capsulehost/sandbox"}
@@ -72,5 +73,5 @@ var busRows = []Row{
 	ResourceIcons, ResourceIconBytes, ReadChunks, ReadContentBytes, ReadAnswerBytes, ReadErrorBytes, DescribeWarm, DescribeCold, CapsuleYoung,
 	ReadDescribe, ReadBroadcast, ReadConflict, CapsuleDeadline, BrokerDeadline, ResourceDeadline, OpenReads, CapsulesInstalled,
 	CapsuleManifest, CapsuleCalls, CapsuleRestartWait, CapsuleFamilies, CapsuleTools, CapsuleToolCalls, CapsuleLate,
-	ModuleBytes, ModuleMemory, ModuleOutput, ModuleLocals, ModuleSignature, ModuleTable, ModulesKept, CapsuleInstances, HostInstances,
+	ModuleBytes, ProgramBytes, ModuleMemory, ModuleOutput, ModuleLocals, ModuleSignature, ModuleTable, ModulesKept, CapsuleInstances, HostInstances,
 }

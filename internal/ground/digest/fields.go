@@ -1,6 +1,11 @@
 package digest
 
-import "strconv"
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"strconv"
+)
 
 // Fields joins values for hashing: each is its length in decimal, a colon, its
 // bytes and a comma; a value that is absent is a minus sign and a comma.
@@ -57,5 +62,25 @@ func (f *Fields) Absent() *Fields {
 	return f
 }
 
+// Join adds the values of another.
+func (f *Fields) Join(more *Fields) *Fields {
+	f.buf = append(f.buf, more.buf...)
+	return f
+}
+
 // Sum hashes the values so far.
 func (f *Fields) Sum(domain Domain) Digest { return Of(domain, f.buf) }
+
+// SumAround hashes the values so far, size bytes of r as Bytes would add them, and
+// the values of after, without keeping what it reads. It fails where r has not that
+// many bytes.
+func (f *Fields) SumAround(domain Domain, r io.Reader, size int64, after *Fields) (d Digest, err error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\x00%s%d:", domain, f.buf, size)
+	if _, err := io.CopyN(h, r, size); err != nil {
+		return Digest{}, err
+	}
+	fmt.Fprintf(h, ",%s", after.buf)
+	h.Sum(d.sum[:0])
+	return d, nil
+}

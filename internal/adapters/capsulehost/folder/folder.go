@@ -1,19 +1,24 @@
 // Package folder looks at the folder of a capsule: its manifest, and the program or
 // module that the manifest names.
 //
-// It promises: what it found is one state of the files, pinned by a digest over all
-// that is run of the folder; nothing is run and nothing is changed; a fault names
+// It promises: what it found is one state of the files, pinned by a digest over the
+// manifest and every file of the folder that its command or module names; nothing is run and nothing is changed; a fault names
 // what is wrong and what would be right. It does not promise that the files stay:
 // the code of a module is given as it was read, a program is looked at again before
-// each start. Bounds: bound.CapsuleManifest, bound.ModuleBytes. It keeps nothing.
+// each start. Bounds: bound.CapsuleManifest, bound.ModuleBytes, bound.ProgramBytes. It keeps
+// nothing.
 package folder
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/stewardhost/steward/internal/adapters/capsulehost/capsulefile"
 	"github.com/stewardhost/steward/internal/adapters/capsulehost/sandbox"
@@ -46,32 +51,84 @@ func Look(path string) (Found, error) {
 	if out.File, err = capsulefile.Parse(raw); err != nil {
 		return Found{}, err
 	}
-	build := digest.Join().Bytes(raw)
 	if out.Runtime == capsulefile.WASM {
 		if out.Code, err = read(filepath.Join(path, out.Module), bound.ModuleBytes); err != nil {
 			return Found{}, unreadable("module", err)
 		}
-		build.Bytes(out.Code)
-	} else if out.own() {
-		program, err := os.ReadFile(out.Program())
-		if err != nil {
-			return Found{}, unreadable("program", err)
-		}
-		build.Bytes(program)
+		out.Build = digest.Join().Bytes(raw).Bytes(out.Code).Sum(digest.Build)
+	} else if out.Build, err = out.pin(raw); err != nil {
+		return Found{}, unreadable("program", err)
 	}
-	out.Build = build.Sum(digest.Build)
 	return out, nil
 }
 
-func read(path string, limit bound.Row) ([]byte, error) {
-	info, err := os.Stat(path)
+// pin is the digest over the manifest and all files of the folder that the command
+// names: a program, or what an interpreter of the system is to run.
+func (f Found) pin(manifest []byte) (digest.Digest, error) {
+	build, scripts := digest.Join().Bytes(manifest), digest.Join()
+	for _, word := range f.Command[1:] {
+		if !own(word) {
+			continue
+		}
+		file, info, err := open(filepath.Join(f.path, word), bound.ProgramBytes)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoFile) {
+			continue // a folder, or what the program makes
+		}
+		if err != nil {
+			return digest.Digest{}, err
+		}
+		sum, err := digest.Join(word).SumAround(digest.Build, file, info.Size(), digest.Join())
+		_ = file.Close() // read only
+		if err != nil {
+			return digest.Digest{}, err
+		}
+		scripts.Digest(sum)
+	}
+	if !own(f.Command[0]) {
+		return build.Join(scripts).Sum(digest.Build), nil
+	}
+	file, info, err := open(f.Program(), bound.ProgramBytes)
+	if err != nil {
+		return digest.Digest{}, err
+	}
+	defer file.Close()
+	return build.SumAround(digest.Build, file, info.Size(), scripts)
+}
+
+var errNoFile = fault.New(fault.InvalidRequest, "it is no file")
+
+// open opens a file that can be read to its end: whatever else stands under its name,
+// such as a pipe or a device, is refused without waiting for it.
+func open(path string, limit bound.Row) (*os.File, fs.FileInfo, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNoFile
+	}
 	if err == nil {
 		err = limit.Check(int(min(info.Size(), limit.Max+1)))
 	}
 	if err != nil {
+		_ = file.Close() // nothing was written
+		return nil, nil, err
+	}
+	return file, info, nil
+}
+
+func read(path string, limit bound.Row) ([]byte, error) {
+	file, _, err := open(path, limit)
+	if err != nil {
 		return nil, err
 	}
-	return os.ReadFile(path)
+	defer file.Close()
+	raw, err := io.ReadAll(io.LimitReader(file, limit.Max+1))
+	if err == nil {
+		err = limit.Check(len(raw))
+	}
+	return raw, err
 }
 
 func unreadable(what string, err error) error {
@@ -81,12 +138,12 @@ func unreadable(what string, err error) error {
 	return fault.New(fault.InvalidRequest, "the capsule's "+what+" cannot be read: "+err.Error()).Because(err)
 }
 
-// own reports whether the program lies in the folder.
-func (f Found) own() bool { return strings.HasPrefix(f.Command[0], "./") }
+// own reports whether a word of a command names a file of the folder.
+func own(word string) bool { return strings.HasPrefix(word, "./") }
 
 // Program is what to start: a path, or a name that the system looks up.
 func (f Found) Program() string {
-	if f.own() {
+	if own(f.Command[0]) {
 		return filepath.Join(f.path, f.Command[0])
 	}
 	return f.Command[0]
@@ -97,7 +154,7 @@ func (f Found) Check() error {
 	if f.Runtime == capsulefile.WASM {
 		return sandbox.Check(f.Code)
 	}
-	if !f.own() {
+	if !own(f.Command[0]) {
 		return nil // found when it starts, or not
 	}
 	info, err := os.Stat(f.Program())
@@ -116,4 +173,13 @@ func Serves(c topic.Claim) (out []string) {
 		out = append(out, "tools")
 	}
 	return out
+}
+
+// Home is where a capsule of the host's own runs: not in whatever folder the host was
+// started.
+func Home() string {
+	if u, err := user.Current(); err == nil {
+		return u.HomeDir
+	}
+	return os.TempDir()
 }
