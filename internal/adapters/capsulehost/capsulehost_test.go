@@ -115,6 +115,16 @@ var programs = map[string]func(){
 			fmt.Println(`{"type":"reply","id":"guessed","payload":{}}`)
 		}
 	},
+	// mute has nothing to say to anything.
+	"mute": func() {
+		greet()
+		fmt.Println(`{"type":"ready"}`)
+		for in.Scan() {
+			f, _ := capsulewire.DecodeHostFrame(in.Bytes())
+			line, _ := capsulewire.EncodeFrame(capsulewire.CapsuleFrame{Type: capsulewire.Silent, ID: f.ID})
+			os.Stdout.Write(line)
+		}
+	},
 	"deaf": func() { greet(); fmt.Println(`{"type":"ready"}`); forever() },
 	// twofold answers each request twice, and once more what it was never asked.
 	"twofold": func() {

@@ -51,6 +51,7 @@ func (r *runtime) answerFrom(ctx context.Context, seat Seat, module *sandbox.Mod
 		r.mu.Unlock()
 	}
 	if err == nil && payload == nil { // it is somebody else's
+		r.lose(seat, q, true)
 		return
 	}
 	if err == nil {

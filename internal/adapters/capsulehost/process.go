@@ -133,10 +133,11 @@ func (r *runtime) writeFrames(ctx context.Context, p *childprocess.Process, seat
 	}
 }
 
-// lose tells who waits for a call that there will be no answer. It does nothing for
-// other requests, whose askers do not wait for one capsule.
+// lose tells who waits for a call, or for the tools, that there will be no answer. It
+// does nothing for other requests, whose askers do not wait for one capsule.
 func (r *runtime) lose(seat Seat, q Request, sent bool) {
-	if _, call := q.Topic.After(topic.Execute); !call || seat.Lose == nil { // before the seat is there
+	_, call := q.Topic.After(topic.Execute)
+	if !call && q.Topic.String() != topic.ToolsRequest || seat.Lose == nil { // before the seat is there
 		return
 	}
 	if err := seat.Lose(q, sent); err != nil {

@@ -97,15 +97,22 @@ func (s *Shelf) Resume(ctx context.Context) {
 
 // Install takes a capsule in, or its new build in the place of the one before,
 // and starts it. An upgrade keeps its place in the order, and the build before runs
-// on while a module is compiled.
+// on while a module is compiled. Nobody else waits while it is looked at.
 func (s *Shelf) Install(ctx context.Context, what string, args []string) (Installed, error) {
 	c, err := s.host.Inspect(what, args)
 	if err == nil {
 		err = s.host.Prepare(ctx, c)
 	}
+	if err == nil {
+		c, err = s.put(ctx, c)
+	}
 	if err != nil {
 		return Installed{}, err
 	}
+	return c, s.pool.Look(ctx, c)
+}
+
+func (s *Shelf) put(ctx context.Context, c Installed) (Installed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.At = time.Now().UTC().Truncate(time.Second)
@@ -134,18 +141,15 @@ func (s *Shelf) Install(ctx context.Context, what string, args []string) (Instal
 		return Installed{}, err
 	}
 	raw, err := strictjson.Encode(c)
-	if err != nil {
-		return Installed{}, err
+	if err == nil {
+		err = s.book.Put(ctx, c.Name, raw)
 	}
-	if err := s.book.Put(ctx, c.Name, raw); err != nil {
+	if err != nil {
 		return Installed{}, err
 	}
 	s.list = next
 	delete(s.off, c.Name)
-	if err := s.start(ctx, c); err != nil {
-		return Installed{}, err
-	}
-	return c, s.pool.Look(ctx, c)
+	return c, s.start(ctx, c)
 }
 
 // start makes a capsule a resource and its tools known, and runs it.

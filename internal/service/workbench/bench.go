@@ -104,7 +104,7 @@ func (b *Bench) list(ctx context.Context) ([]tool.Definition, error) {
 	select {
 	case a := <-q.answer:
 		if a.Lost {
-			return nil, errEnded
+			return nil, fault.New(fault.Unavailable, "the capsule does not say which tools it has")
 		}
 		return a.Tools, a.Err
 	case <-q.gone:
