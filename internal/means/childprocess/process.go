@@ -187,6 +187,7 @@ func (p *Process) keep(reports *bufio.Reader, report, stderr *os.File) {
 	// could still hold the other end.
 	stderr.SetReadDeadline(time.Now().Add(stderrDrain))
 	collecting.Wait()
+	p.words.rest(stderr)
 	stderr.Close()
 	report.Close()
 	p.exit = exit

@@ -228,6 +228,31 @@ func TestStderrIsReadAtAPace(t *testing.T) {
 	})
 }
 
+// The last words of a command are kept, however late the host comes to read them, and
+// nobody waits for more.
+func TestWhatIsReadTooLateIsKept(t *testing.T) {
+	t.Parallel()
+	from, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close() // stays open, as with a process that escaped
+	defer from.Close()
+	if _, err := to.WriteString("last words\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := from.SetReadDeadline(time.Now().Add(-time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	var words tail
+	words.collect(from)
+	before := words.text()
+	words.rest(from)
+	if got := words.text(); before != "" || got != "last words\n" {
+		t.Errorf("%q in time, %q in all", before, got)
+	}
+}
+
 // And it ends as fast as others.
 func TestAScreamingCommandEnds(t *testing.T) {
 	t.Parallel()

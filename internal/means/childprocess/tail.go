@@ -3,9 +3,11 @@ package childprocess
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -65,6 +67,34 @@ func (t *tail) collect(from io.Reader) {
 			time.Sleep(ahead) // at most the time of one buffer
 		}
 	}
+}
+
+// rest takes what lies in a pipe and waits for nothing. A read that begins after its
+// deadline takes nothing, so on a busy machine collect may leave the last words there.
+func (t *tail) rest(from *os.File) {
+	const most = 64 << 10 // what a pipe holds; who escaped may go on writing
+	if from.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	pipe, err := from.SyscallConn()
+	if err != nil {
+		return
+	}
+	buf := make([]byte, 4<<10)
+	_ = pipe.Read(func(fd uintptr) bool { // its error is that of a closed file
+		for taken := 0; taken < most; {
+			n, err := syscall.Read(int(fd), buf)
+			if err == syscall.EINTR {
+				continue
+			}
+			if n <= 0 {
+				break
+			}
+			t.add(buf[:n])
+			taken += n
+		}
+		return true
+	})
 }
 
 func (t *tail) add(b []byte) {
