@@ -13,17 +13,15 @@ import (
 	"github.com/stewardhost/steward/protocol/rpcwire"
 )
 
-var limits = strictjson.Limits{Bytes: bound.RequestBytes, Depth: bound.RequestDepth, Nodes: bound.RequestNodes}
-
 // decode reads a message whose members may be left out but are never null.
 func decode(body []byte, into any) error {
-	if err := strictjson.Decode(body, limits, into); err != nil {
+	if err := strictjson.Decode(body, strictjson.RequestLimits, into); err != nil {
 		return err
 	}
 	if !bytes.Contains(body, []byte("null")) {
 		return nil
 	}
-	members, err := strictjson.Members(body, limits)
+	members, err := strictjson.Members(body, strictjson.RequestLimits)
 	if err != nil {
 		return err
 	}

@@ -482,7 +482,7 @@ func FuzzEnvelope(f *testing.F) {
 		}
 		again, err := id.Parse[id.Tx](req.Tx.String())
 		if err != nil || again != req.Tx || req.Ref.Resource == "" || req.Ref.Contract == "" || req.Ref.Method == "" ||
-			req.Deadline < 0 || req.Deadline > bound.CallDeadline.Duration() || strictjson.Check(req.Args, limits) != nil {
+			req.Deadline < 0 || req.Deadline > bound.CallDeadline.Duration() || strictjson.Check(req.Args, strictjson.RequestLimits) != nil {
 			t.Errorf("let through: %+v", req)
 		}
 	})

@@ -40,6 +40,9 @@ type Raw = jsontext.Value
 // package's own ceiling: the JSON rows of the bound table.
 type Limits struct{ Bytes, Depth, Nodes bound.Row }
 
+// RequestLimits are those of a request, and so of the arguments in it, wherever they go.
+var RequestLimits = Limits{Bytes: bound.RequestBytes, Depth: bound.RequestDepth, Nodes: bound.RequestNodes}
+
 func (l Limits) orCeilings() Limits {
 	none := bound.Row{}
 	if l.Bytes == none {

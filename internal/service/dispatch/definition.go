@@ -7,7 +7,6 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/contract"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
-	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/digest"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/id"
@@ -130,10 +129,8 @@ func compile(r Resolved) (definition, error) {
 	return def, err
 }
 
-var argsLimits = strictjson.Limits{Bytes: bound.RequestBytes, Depth: bound.RequestDepth, Nodes: bound.RequestNodes}
-
 func (d definition) checkArgs(canonical []byte) *fault.Fault {
-	v, err := strictjson.Parse(canonical, argsLimits)
+	v, err := strictjson.Parse(canonical, strictjson.RequestLimits)
 	if err == nil {
 		err = d.input.Check(v)
 	}
@@ -150,7 +147,7 @@ func canonicalArgs(raw []byte) ([]byte, *fault.Fault) {
 	if len(raw) == 0 {
 		return []byte("{}"), nil
 	}
-	out, err := strictjson.Canonical(raw, argsLimits)
+	out, err := strictjson.Canonical(raw, strictjson.RequestLimits)
 	if err != nil {
 		bad := *fault.From(err)
 		if bad.Code == fault.InvalidRequest {

@@ -16,7 +16,6 @@ package envelope
 import (
 	"strconv"
 
-	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
 )
@@ -77,7 +76,7 @@ func (m Message) Check(payload strictjson.Limits) error {
 		}
 		around = append(append(append(make([]byte, 0, 128), m.line[:at.From]...), '0'), m.line[at.To:]...)
 	}
-	if err := strictjson.Check(around, envelopeLimits); err != nil {
+	if err := strictjson.Check(around, strictjson.RequestLimits); err != nil {
 		return err
 	}
 	if string(m.Version) != `"2.0"` {
@@ -88,8 +87,6 @@ func (m Message) Check(payload strictjson.Limits) error {
 	}
 	return nil
 }
-
-var envelopeLimits = strictjson.Limits{Bytes: bound.RequestBytes, Depth: bound.RequestDepth, Nodes: bound.RequestNodes}
 
 // Number reads an id of ours: a whole number, written plainly.
 func Number(id []byte) (int64, bool) {

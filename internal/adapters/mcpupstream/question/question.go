@@ -110,7 +110,7 @@ func (m Meta) Call(tool string, args []byte) ([]byte, error) {
 	if len(args) == 0 {
 		args = []byte("{}")
 	}
-	if err := strictjson.Check(args, argumentLimits); err != nil {
+	if err := strictjson.Check(args, strictjson.RequestLimits); err != nil {
 		return nil, err
 	}
 	if args = bytes.TrimSpace(args); args[0] != '{' {
@@ -125,8 +125,6 @@ func (m Meta) Call(tool string, args []byte) ([]byte, error) {
 	params = append(append(params, `,"arguments":`...), args...)
 	return m.close(params), nil
 }
-
-var argumentLimits = strictjson.Limits{Bytes: bound.RequestBytes, Depth: bound.RequestDepth, Nodes: bound.RequestNodes}
 
 // close ends params, which are an object without its last brace.
 func (m Meta) close(params []byte) []byte {

@@ -11,7 +11,6 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/authority"
 	"github.com/stewardhost/steward/internal/domain/pool/contract"
 	"github.com/stewardhost/steward/internal/domain/pool/invocation"
-	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/effect"
 	"github.com/stewardhost/steward/internal/ground/fault"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
@@ -141,11 +140,9 @@ func (j *Journal) finish(tx *ledger.Tx, ch decided, end done) (invocation.Row, e
 	return row, j.memory.SettleInvocation(tx.Tx, row, told)
 }
 
-var argsLimits = strictjson.Limits{Bytes: bound.RequestBytes, Depth: bound.RequestDepth, Nodes: bound.RequestNodes}
-
 // arguments reads the arguments, which were held against the method's schema.
 func arguments[T any](r run) (args T, err error) {
-	err = strictjson.Decode(r.call.Args, argsLimits, &args)
+	err = strictjson.Decode(r.call.Args, strictjson.RequestLimits, &args)
 	return args, err
 }
 

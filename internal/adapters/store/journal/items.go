@@ -9,6 +9,7 @@ import (
 	"github.com/stewardhost/steward/internal/domain/pool/item"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
+	"github.com/stewardhost/steward/internal/ground/strictjson"
 	"github.com/stewardhost/steward/internal/means/sqldb"
 )
 
@@ -161,7 +162,7 @@ func deleteItem(tx *ledger.Tx, r run) (done, error) {
 // precondition that is no precondition is refused; one that does not hold is a
 // failure that names the version which stands.
 func meetCondition(tx *ledger.Tx, r run, key string) (done, *item.Item, error) {
-	condition, err := item.ParseCondition(r.condition, argsLimits)
+	condition, err := item.ParseCondition(r.condition, strictjson.RequestLimits)
 	if err != nil {
 		return done{}, nil, err
 	}
