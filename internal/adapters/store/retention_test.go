@@ -150,6 +150,17 @@ func TestNoClockThatWasSetDeletesAnything(t *testing.T) {
 	k.swept(t, slack+2*time.Hour, view.Swept{Results: 1})
 }
 
+// A row that stayed because it was the newest goes once it is not, however long that
+// takes.
+func TestARowThatWasTheNewestGoesOnceItIsNot(t *testing.T) {
+	k := newKeeper(t)
+	k.done(t, answered)
+	k.swept(t, bound.CallsKept.Duration()+2*slack, view.Swept{Results: 1})
+	k.swept(t, 10*dayLong, view.Swept{})
+	k.done(t, answered)
+	k.swept(t, dayLong, view.Swept{Calls: 1})
+}
+
 // Many rows go in small transactions, and one that was taken up again or ended late
 // is as old as its outcome, wherever it stands.
 func TestASweepTakesWhatIsDueWhereverItStands(t *testing.T) {
