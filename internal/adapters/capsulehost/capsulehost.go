@@ -49,6 +49,7 @@ type Request struct {
 	Topic    topic.Topic
 	Round    string
 	Deadline time.Time
+	Life     int64 // of a call: what was looked at before it was sent
 	Payload  []byte
 }
 

@@ -364,6 +364,33 @@ func TestACallThatIsOverMayStillBeAnswered(t *testing.T) {
 	}
 }
 
+// A call is for what was looked at when it went out: what has taken its place on the
+// bus meanwhile is not told of it.
+func TestACallIsForOneLifeOfACapsule(t *testing.T) {
+	b := newBench(t, nil)
+	c, s := b.install(t, "keeper")
+	next(t, b.joined)
+	looked, _ := b.Life(b.principal, s.place.Source)
+	call := callOf(t, "c1", "slow")
+	call.Life = looked
+	if err := b.Start(c); err != nil {
+		t.Fatal(err)
+	}
+	now := next(t, b.seats)
+	next(t, b.joined)
+	now.take(call)
+	if got := next(t, now.unheard); got != "c1 false" {
+		t.Error(got)
+	}
+	call = callOf(t, "c2", "slow")
+	call.Life, _ = b.Life(b.principal, s.place.Source)
+	now.take(call)
+	now.take(ask(t, topic.DescribeRequest, "last", "{}"))
+	if got := next(t, now.answers); got != "c2 {}" {
+		t.Error(got)
+	}
+}
+
 // Those that are over take no room from others, and only the last of them count.
 func TestOnlySoManyCallsThatAreOverMayBeAnswered(t *testing.T) {
 	b := newBench(t, nil)

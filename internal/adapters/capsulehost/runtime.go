@@ -196,8 +196,12 @@ func (r *runtime) take(q Request) {
 		r.mu.Unlock()
 		return
 	}
-	seat := r.seat
+	seat, other := r.seat, q.Life != 0 && q.Life != r.life
 	r.mu.Unlock()
+	if other { // nobody has looked at what runs now
+		r.lose(seat, q, false)
+		return
+	}
 	select {
 	case inbox <- q:
 	default:

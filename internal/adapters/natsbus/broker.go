@@ -38,12 +38,12 @@ func (b *Bus) ask(p topic.Principal, name, round string, deadline time.Time, rec
 	if err != nil {
 		return err
 	}
-	_, err = b.put(p, t, round, deadline, record)
+	_, err = b.put(p, t, envelope{Round: round}, deadline, record)
 	return err
 }
 
 // put publishes a record as the broker's. sent reports whether it may have gone out.
-func (b *Bus) put(p topic.Principal, t topic.Topic, round string, deadline time.Time, record any) (sent bool, err error) {
+func (b *Bus) put(p topic.Principal, t topic.Topic, e envelope, deadline time.Time, record any) (sent bool, err error) {
 	if p.IsZero() {
 		return false, fault.New(fault.CapabilityDenied, "nobody has capsules")
 	}
@@ -51,7 +51,8 @@ func (b *Bus) put(p topic.Principal, t topic.Topic, round string, deadline time.
 	if err != nil {
 		return false, err
 	}
-	data, err := envelope{ID: rand.Text(), Round: round, Deadline: deadline.UnixMilli(), Payload: payload}.encode()
+	e.ID, e.Deadline, e.Payload = rand.Text(), deadline.UnixMilli(), payload
+	data, err := e.encode()
 	if err != nil {
 		return false, err
 	}

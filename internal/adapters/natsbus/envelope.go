@@ -29,6 +29,7 @@ type envelope struct {
 	Round    string        `json:"round"`          // of a describe, or the correlation of a read; an answer echoes it
 	Deadline int64         `json:"deadline-ms"`    // Unix milliseconds; 0 in an answer
 	Hops     int           `json:"hops"`           //
+	Life     int64         `json:"life,omitzero"`  // of the capsule that a call is for
 	Build    digest.Digest `json:"build,omitzero"` // of the capsule that answers
 	Lost     string        `json:"lost,omitzero"`  // in the place of an answer: there will be none; lostUnsent, lostEnded
 	Payload  []byte        `json:"-"`              // a record of the contract

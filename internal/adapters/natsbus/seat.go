@@ -28,6 +28,7 @@ type Request struct {
 	Topic    topic.Topic
 	Round    string    // of a describe, or the correlation of a read
 	Deadline time.Time // after which nobody waits
+	Life     int64     // of a call: of the capsule that it is for
 	Payload  []byte    // a record of the contract
 }
 
@@ -181,7 +182,7 @@ func (s *Seat) deliver(m *nats.Msg, take func(Request)) {
 		return
 	}
 	s.note(subject.Topic)
-	take(Request{Topic: inside, Round: e.Round, Deadline: e.deadline(), Payload: e.Payload})
+	take(Request{Topic: inside, Round: e.Round, Deadline: e.deadline(), Life: e.Life, Payload: e.Payload})
 }
 
 // note counts what may be answered. Most reads are about what another capsule has,

@@ -18,7 +18,7 @@ func (b *Bus) AskTools(q tool.Question, deadline time.Time) error {
 	if err != nil {
 		return err
 	}
-	_, err = b.put(q.Principal, t, q.ID, deadline, capsulewire.ToolsRequest{})
+	_, err = b.put(q.Principal, t, envelope{Round: q.ID}, deadline, capsulewire.ToolsRequest{})
 	return err
 }
 
@@ -36,7 +36,7 @@ func (b *Bus) Execute(q tool.Question, name string, arguments []byte, deadline t
 	if err != nil {
 		return false, err
 	}
-	return b.put(q.Principal, t, q.ID, deadline, capsulewire.ExecuteRequest{CallID: q.ID, Arguments: arguments})
+	return b.put(q.Principal, t, envelope{Round: q.ID, Life: q.Life}, deadline, capsulewire.ExecuteRequest{CallID: q.ID, Arguments: arguments})
 }
 
 // aboutTools turns an answer into the value that the rules are about.

@@ -73,12 +73,12 @@ func TestACallReachesOneCapsuleAlone(t *testing.T) {
 		t.Errorf("the tools are %s, %+v", got.Tools[0].Raw, got.Tools)
 	}
 
-	q.ID = "q2"
+	q.ID, q.Life = "q2", 7
 	if sent, err := b.Execute(q, "add", []byte(`{"n":9007199254740993}`), deadline); err != nil || !sent {
 		t.Fatal(sent, err)
 	}
 	r = next(t, asked)
-	if r.Topic.String() != "tool.v1.execute.add" || string(r.Payload) != `{"call-id":"q2","arguments":{"n":9007199254740993}}` {
+	if r.Topic.String() != "tool.v1.execute.add" || r.Life != 7 || string(r.Payload) != `{"call-id":"q2","arguments":{"n":9007199254740993}}` {
 		t.Errorf("asked %v %s", r.Topic, r.Payload)
 	}
 	if err := a.Answer(r, []byte(`{"call-id":"q2","contents":[{"text":{"text":"x"}},{"blob":{"mime-type":"image/png","blob":"AA=="}}],"structured":{"n":1},"is-error":false}`)); err != nil {

@@ -133,7 +133,8 @@ func (b *Bench) Call(ctx context.Context, name string, arguments []byte, late fu
 		return unreached(err)
 	}
 	defer b.host.forget(q)
-	if life, ready := b.host.ports.Life(b.principal, b.source); !ready || !b.knows(life) {
+	life, ready := b.host.ports.Life(b.principal, b.source)
+	if !ready || !b.knows(life) {
 		return unreached(errEnded) // whoever ends from now on is seen, since the question is open
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.host.ports.CallTime(b.source))
@@ -142,7 +143,9 @@ func (b *Bench) Call(ctx context.Context, name string, arguments []byte, late fu
 	if len(arguments) == 0 {
 		arguments = []byte("{}")
 	}
-	sent, err := b.host.ports.Execute(q.Question, name, arguments, deadline)
+	asked := q.Question
+	asked.Life = life
+	sent, err := b.host.ports.Execute(asked, name, arguments, deadline)
 	switch {
 	case err != nil && !sent:
 		return unreached(err)

@@ -60,6 +60,9 @@ func open(t *testing.T) *shop {
 			return s.bus
 		},
 		Execute: func(q tool.Question, name string, args []byte, deadline time.Time) (bool, error) {
+			if life := s.looked(); q.Life != life {
+				t.Errorf("a call for life %d, and %d was looked at", q.Life, life)
+			}
 			s.until = deadline
 			s.note(name + " " + string(args))
 			if s.bus != nil {
@@ -96,6 +99,13 @@ func (s *shop) seen() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.asked...)
+}
+
+// looked is the life of the capsule.
+func (s *shop) looked() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.life
 }
 
 func (s *shop) lives(life int64) {

@@ -134,6 +134,7 @@ type Question struct {
 	Principal topic.Principal
 	Source    topic.Source
 	ID        string
+	Life      int64 // of the capsule that a call is for; another life of it is not told of the call
 }
 
 // Answer is what came back from somebody. Err says that it could not be read.
