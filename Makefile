@@ -72,12 +72,9 @@ vet: ## go vet, also of what build tags hide
 lint: ## the linters of .golangci.yml
 	go tool -modfile=tools/go.mod golangci-lint run ./...
 
-# Loops shrink under -short; a test whose name says that it counts allocations
-# would count the detector's. One package at a time, since those that look at the
-# clock are twenty times slower here and should not have to share.
 .PHONY: race
 race: ## the race detector once over all packages; needs gcc
-	CGO_ENABLED=1 go test -race -short -skip Allocat -count=1 -p 1 -timeout 20m ./...
+	@scripts/race
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (3s)
