@@ -55,8 +55,8 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 func Call[Req, Rep any](ctx context.Context, c *Client, m adminwire.Method[Req, Rep], req Req) (Rep, error) {
 	var rep Rep
 	body, err := strictjson.Encode(req)
-	if err != nil {
-		return rep, err
+	if err != nil { // nothing else of what was typed has no form in JSON
+		return rep, fault.New(fault.InvalidRequest, "what was typed is not text in UTF-8").Because(err)
 	}
 	status, answer, err := c.post(ctx, m.Path(), body)
 	if err != nil {
