@@ -29,9 +29,10 @@ const (
 	Silent  = "silent"
 )
 
-// LineBytes is how long a line may be, with its end, and OpenRequests how many requests
-// a capsule is asked to work on at once, at most.
-func LineBytes() int    { return bound.CapsuleFrameBytes.Int() + 1 }
+// LineBytes is how long a line may be at most, with its end.
+func LineBytes() int { return bound.CapsuleFrameBytes.Int() + 1 }
+
+// OpenRequests is how many requests a capsule is asked to work on at once, at most.
 func OpenRequests() int { return bound.CapsuleCalls.Int() }
 
 // HostFrame is what the host sends.
