@@ -35,6 +35,7 @@ var busProofs = []proven{
 	{"BF5", "a change is told once and never swallowed", at(libraryT, "TestAChangeIsToldOnceAndNeverSwallowed", brokerT, "TestALateAnswerIsAChange"), ""},
 	{"BF9, BF14 to BF16", "a manifest that cannot work is refused with what would be right", at(capsulefileT, "TestARefusalSaysWhatWouldBeRight", topicT, "TestClaimsReachWhatIsTheHostsOnlyByName"), ""},
 	{"BF10, BF11, BF22, BF44", "stuck, dead and orphaned capsules", at(capsulehostT, "TestACapsuleThatStopsReadingIsEnded", capsulehostT, "TestADeadCapsuleIsStartedAgainWithANewSeat", busdoorT, "TestCapsulesLiveAndDieWithTheHost"), ""},
+	{"BF12", "a daemon ends once it is idle, and connections and work keep it up and nothing else does", at(sessionsT, "TestDeadlinesAreExact"), "a host of the pool ends when it is told to and never by itself"},
 	{"BF13, BF21, BF23", "two hundred answer and none is lost", at(natsbusT, "TestTwoHundredAnswerAndNoneIsLost"), ""},
 	{"BF29", "servers that would not protect the bus are refused, with what mends it", at(natsbusT, "TestServersThatAreNotSetUpAreRefused", natsbusT, "TestServersProveWhoTheyAre", calloutT, "TestKeysAreKept"), ""},
 	{"BF27", "an answer matches source and question", at(readT, "TestOnlyTheOwnerOfAListedURICounts"), ""},
