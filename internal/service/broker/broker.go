@@ -135,16 +135,6 @@ func (b *Broker) List(ctx context.Context, p topic.Principal) (describe.Result, 
 	if p.IsZero() {
 		return describe.Result{}, nobody()
 	}
-	f, err := b.listed(ctx, p)
-	if err != nil {
-		return describe.Result{}, err
-	}
-	return f.result, f.err
-}
-
-// listed waits for a round that asked whoever was there when it was called. One that
-// was open already may not have asked a capsule that came since.
-func (b *Broker) listed(ctx context.Context, p topic.Principal) (*flight, error) {
 	b.mu.Lock()
 	view := b.room(p).view
 	b.mu.Unlock()
@@ -153,10 +143,11 @@ func (b *Broker) listed(ctx context.Context, p topic.Principal) (*flight, error)
 		select {
 		case <-f.landed:
 		case <-ctx.Done():
-			return f, gaveUp(ctx)
+			return describe.Result{}, gaveUp(ctx)
 		}
+		// A round that was open already may not have asked a capsule that came since.
 		if f.view >= view || f.err != nil {
-			return f, nil
+			return f.result, f.err
 		}
 	}
 }
