@@ -206,8 +206,8 @@ func Chosen(w io.Writer, shown string, chosen []adminwire.Choice) []string {
 // Legend explains the signs of a narrowing and the usual bounds.
 func Legend(w io.Writer) {
 	p := narrowing.Default()
-	fmt.Fprintf(w, "The usual changes: texts to %d characters, texts with a name like content to %d, lists to %d entries,\n"+
-		"whole numbers to ±(2^53-1), objects to their named members. + is such a change, ! one to look at, - what can no\n"+
-		"longer be given.\n",
+	fmt.Fprintf(w, "The usual changes: texts to %d characters, texts with a name like content to\n"+
+		"%d, lists to %d entries, whole numbers to ±(2^53-1), objects to their named\n"+
+		"members. + is such a change, ! one to look at, - what can no longer be given.\n",
 		p.Text, p.LongText, p.List)
 }
