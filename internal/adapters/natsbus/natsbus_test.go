@@ -349,6 +349,9 @@ func TestDenialsAreTypedFaults(t *testing.T) {
 	s, _ := admit(t, b, owner(), "notes")
 	read := Request{Round: "c"}
 	read.Topic, _ = topic.Parse(topic.ReadRequest)
+	for range 2 {
+		s.note(read.Topic) // who owes no answer is told of nothing else
+	}
 	if err := s.Answer(read, make([]byte, bound.CapsuleBytes.Int()+1)); !fault.Is(err, fault.TooLarge) {
 		t.Errorf("a payload over the cap: %v", err)
 	}

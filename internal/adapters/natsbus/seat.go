@@ -229,17 +229,20 @@ func (s *Seat) Lose(r Request, sent bool) error {
 	return s.say(r, envelope{Lost: lost, Payload: []byte("{}")}, func() bool { return true })
 }
 
+var saidEnough = bound.SeatAnswers.Exceeded()
+
 // say publishes something about a request, if it may and more may be said.
 func (s *Seat) say(r Request, e envelope, more func() bool) error {
+	// The first thing that is looked at, and at no cost: whoever floods is here all the time.
+	if !s.isClosed() && !more() {
+		return saidEnough
+	}
 	to, err := s.answerTo(r)
 	if err != nil {
 		return err
 	}
 	if err := s.rights.CheckPublish(topic.Subject{Principal: s.runtime.Principal, Source: s.runtime.Source, Topic: to}); err != nil {
 		return err
-	}
-	if !s.isClosed() && !more() {
-		return bound.SeatAnswers.Exceeded()
 	}
 	e.ID, e.Round, e.Build = rand.Text(), r.Round, s.runtime.Build
 	return s.publish(to, e)
