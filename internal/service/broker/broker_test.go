@@ -230,6 +230,7 @@ func TestWhoIsMissingIsToldOnce(t *testing.T) {
 		if took := time.Since(began); took != 5*time.Second {
 			t.Errorf("two lists took %v", took)
 		}
+		synctest.Wait() // it is told beside the list
 		var told []string
 		for _, e := range w.events {
 			if e.Kind == broker.Missing {

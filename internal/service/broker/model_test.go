@@ -165,6 +165,7 @@ func (m *model) readOne(t *rapid.T, p topic.Principal, uri string) {
 	case err != nil && contents.Contents != nil:
 		t.Fatalf("a failed read has contents")
 	}
+	synctest.Wait() // what came too late is told beside the answer
 	for _, e := range m.events {
 		if e.Principal != alice && e.Principal != bob {
 			t.Fatalf("an event of nobody: %+v", e)

@@ -183,13 +183,11 @@ func (b *Broker) ask(ctx context.Context, p topic.Principal, uri string, plan re
 		case <-o.wake:
 		case <-timer.C:
 		case <-ctx.Done():
-			if answer, over := b.settled(o); over {
+			if _, over := b.settled(o); !over { // else it ends as any that is settled
 				timer.Stop()
-				return answer, nil
+				_ = b.ports.AskCancel(p, correlation) // the read has ended, told or not
+				return read.Answer{}, gaveUp(ctx)
 			}
-			timer.Stop()
-			_ = b.ports.AskCancel(p, correlation) // the read has ended, told or not
-			return read.Answer{}, gaveUp(ctx)
 		}
 		timer.Stop()
 	}
