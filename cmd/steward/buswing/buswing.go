@@ -119,8 +119,10 @@ func Page(one view.Installation) capsulehost.Page {
 
 // tell writes what the bus dropped or decided into the trail and the log.
 func (w *Wing) tell(e broker.Event) {
-	w.parts.Log.Warn("bus", "kind", string(e.Kind), "source", e.Source.String(), "detail", e.Detail, "count", e.Count)
-	w.parts.Store.BusEvent(w.parts.Owner, e.Source.String(), string(e.Kind), int64(e.Count))
+	w.parts.Log.Warn("bus", "kind", string(e.Kind), "source", e.Source.String(), "why", string(e.Why), "detail", e.Detail, "count", e.Count)
+	for _, row := range e.Rows() {
+		w.parts.Store.BusEvent(w.parts.Owner, row.Source.String(), row.Text, int64(row.Count))
+	}
 }
 
 func (w *Wing) askDescribe(who topic.Principal, round string, deadline time.Time) error {
@@ -169,8 +171,8 @@ func (w *Wing) open() (*natsbus.Bus, error) {
 
 func (w *Wing) listener() natsbus.Listener {
 	return natsbus.Listener{Described: w.described, Read: w.wasRead, Lost: w.Lost, Tool: w.tools.Answered, Cut: w.severed, Back: w.joined,
-		Alarm: func(s topic.Source, text string) {
-			w.parts.Log.Warn("bus alarm", "source", s.String(), "what", text)
+		Alarm: func(s topic.Source, _ string) { // which is in the log
+			w.parts.Store.BusEvent(w.parts.Owner, s.String(), "refused: beyond its rights", 1)
 		}}
 }
 

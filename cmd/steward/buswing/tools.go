@@ -41,7 +41,7 @@ func (w *Wing) newTools() *workbench.Workbench {
 			return w.parts.Merge(ctx, adapter, listedOf(offered))
 		},
 		Dropped: func(a tool.Answer, why describe.Reason, count int) {
-			w.tell(broker.Event{Kind: broker.Dropped, Source: a.Source, Detail: string(why), Count: count})
+			w.tell(broker.Event{Kind: broker.Dropped, Source: a.Source, Why: why, Count: count})
 		},
 	})
 }

@@ -136,6 +136,10 @@ func (b *Bus) asynchronous(s topic.Source, sub *nats.Subscription, err error) {
 		b.tellLost(sub)
 		return
 	}
+	if !errors.Is(err, nats.ErrPermissionViolation) { // of the road, and not of anybody's making
+		b.log.Warn("the bus has trouble", "source", s.String(), "err", err)
+		return
+	}
 	b.alarm(s, err.Error())
 }
 

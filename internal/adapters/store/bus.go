@@ -12,7 +12,7 @@ func (s *Store) WasRead(c authority.Caller, which id.Resource, outcome string) {
 	s.ledger.Later(audit.Entry{Owner: c.Owner, Client: c.Client, Kind: audit.Read, Subject: which.String(), Detail: outcome})
 }
 
-// BusEvent records what the bus dropped or decided.
+// BusEvent records what the bus dropped or decided about a source, count times.
 func (s *Store) BusEvent(owner id.Owner, source, what string, count int64) {
 	s.ledger.Later(audit.Entry{Owner: owner, Kind: audit.Alarm, Subject: source, Detail: what, Count: count})
 }

@@ -79,6 +79,27 @@ func TestEveryReadHasARowInTheTrail(t *testing.T) {
 	}
 }
 
+// Beyond a minute's first rows nothing is lost but the single rows: what is put
+// together has its count, and which capsule it was.
+func TestRowsThatArePutTogetherKeepCountAndCapsule(t *testing.T) {
+	p := newPool(t)
+	app := p.app(t, p.owner, "app")
+	notes, mail := installed(t, p, "notes"), installed(t, p, "mail")
+	for range 70 {
+		p.WasRead(app, notes, "ok")
+		p.WasRead(app, mail, "ok")
+		p.BusEvent(p.owner, "one", "dropped: stale round", 1000)
+		p.BusEvent(p.owner, "two", "dropped: stale round", 1)
+	}
+	p.restart(t) // closing tells what is still counted
+	for subject, want := range map[string]int64{notes.String(): 70, mail.String(): 70, "one": 70_000, "two": 70} {
+		var got int64
+		must(t, p.raw(t).QueryRow("SELECT SUM(MAX(count, 1)) FROM audit WHERE kind IN ('read', 'alarm') AND subject = ?", subject).Scan(&got))
+		same(t, got, want)
+	}
+	p.holds(t)
+}
+
 // A copy has what was installed. After a restore no capsule runs, none can be granted or
 // read, and installing it again is what brings it back, as the same resource.
 func TestCapsulesAreOffAfterARestore(t *testing.T) {

@@ -44,26 +44,6 @@ type Ports struct {
 	Changed func(topic.Principal)
 }
 
-// Event is something that an operator may want to look into.
-type Event struct {
-	Principal topic.Principal
-	Kind      Kind
-	Source    topic.Source // who caused it, or who won
-	Detail    string
-	Count     int // so many of a kind at once
-}
-
-// Kind says what an Event is.
-type Kind string
-
-// The kinds.
-const (
-	Dropped   Kind = "dropped"
-	Collision Kind = "collision"
-	Conflict  Kind = "conflict"
-	Missing   Kind = "missing" // from a list; told once until it answers or is started again
-)
-
 // Broker is the service.
 type Broker struct {
 	ports Ports
@@ -227,16 +207,16 @@ func (r *room) remember(f *flight) (newly []describe.Member) {
 
 func (b *Broker) auditResult(p topic.Principal, result describe.Result, newly []describe.Member) {
 	for _, m := range newly {
-		b.ports.Audit(Event{p, Missing, m.Source, m.Name + " " + m.Why(), 1})
+		b.ports.Audit(Event{Principal: p, Kind: Missing, Source: m.Source, Detail: m.Name + " " + m.Why(), Count: 1})
 	}
 	for _, d := range result.Drops {
-		b.ports.Audit(Event{p, Dropped, d.Source, string(d.Reason) + " " + d.Detail, 1})
+		b.ports.Audit(dropped(p, d.Source, d.Reason, d.Detail, 1))
 	}
 	if result.MoreDrops > 0 {
-		b.ports.Audit(Event{p, Dropped, topic.Source{}, "more of them", result.MoreDrops})
+		b.ports.Audit(dropped(p, topic.Source{}, "more of them", "", result.MoreDrops))
 	}
 	for _, c := range result.Collisions {
-		b.ports.Audit(Event{p, Collision, c.Winner, c.URI, len(c.Losers)})
+		b.ports.Audit(Event{Principal: p, Kind: Collision, Source: c.Winner, Others: c.Losers, Detail: c.URI, Count: 1})
 	}
 }
 
@@ -246,7 +226,7 @@ func (b *Broker) Described(reply describe.Reply) {
 	r := b.rooms[reply.Principal]
 	if r == nil {
 		b.mu.Unlock()
-		b.ports.Audit(Event{reply.Principal, Dropped, reply.Source, string(describe.StaleRound), 1})
+		b.ports.Audit(dropped(reply.Principal, reply.Source, describe.StaleRound, "", 1))
 		return
 	}
 	f := r.flight
@@ -287,7 +267,7 @@ func (r *room) strayed(p topic.Principal, s stray, now time.Time) (Event, bool) 
 		clear(r.told)
 	}
 	r.told[s] = told{at: now}
-	return Event{p, Dropped, s.source, string(s.reason), t.more + 1}, true
+	return dropped(p, s.source, s.reason, "", t.more+1), true
 }
 
 // Lost takes the number of answers for a principal that a full queue dropped.
@@ -300,7 +280,7 @@ func (b *Broker) Lost(p topic.Principal, n int) {
 		}
 	}
 	b.mu.Unlock()
-	b.ports.Audit(Event{p, Dropped, topic.Source{}, string(describe.Overflow), n})
+	b.ports.Audit(dropped(p, topic.Source{}, describe.Overflow, "", n))
 }
 
 // Joined says that a runtime takes requests from now on.

@@ -343,6 +343,11 @@ func TestAnswersThatCrossOverAreDropped(t *testing.T) {
 		if dropped != 2 {
 			t.Errorf("%d drops audited: %+v", dropped, w.events)
 		}
+		for _, e := range w.events {
+			if rows := e.Rows(); len(rows) != 1 || rows[0] != (broker.Row{Source: e.Source, Text: "dropped: stale round", Count: e.Count}) {
+				t.Errorf("the trail keeps %+v", rows)
+			}
+		}
 	})
 }
 
@@ -360,6 +365,9 @@ func TestACollisionIsAnEventEachTime(t *testing.T) {
 		synctest.Wait()
 		if len(w.events) != 20 || w.events[0].Kind != broker.Collision || w.events[0].Source != elder.Source {
 			t.Errorf("%d events", len(w.events))
+		}
+		if rows := w.events[0].Rows(); !slices.Equal(rows, []broker.Row{{Source: elder.Source, Text: "collision: won", Count: 1}, {Source: squatter.Source, Text: "collision: lost", Count: 1}}) {
+			t.Errorf("the trail keeps %+v", rows)
 		}
 		contents, err := w.Read(t.Context(), asker(alice), "n:1")
 		if err != nil || contents.Contents[0].Text != "elder" {

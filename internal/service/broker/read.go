@@ -57,8 +57,8 @@ func (b *Broker) Read(ctx context.Context, who Asker, uri string) (Found, error)
 	if err != nil {
 		return Found{}, err
 	}
-	for _, rival := range answer.Rivals {
-		b.ports.Audit(Event{p, Conflict, rival, uri, 1})
+	if len(answer.Rivals) > 0 {
+		b.ports.Audit(Event{Principal: p, Kind: Conflict, Source: answer.Owner, Others: answer.Rivals, Detail: uri, Count: 1})
 	}
 	found := Found{Contents: answer.Contents}
 	for _, m := range b.ports.Members(p) {
@@ -218,19 +218,19 @@ func (b *Broker) WasRead(reply read.Reply) {
 	r := b.rooms[reply.Principal]
 	if r == nil {
 		b.mu.Unlock()
-		b.ports.Audit(Event{reply.Principal, Dropped, reply.Source, string(describe.StaleRound), 1})
+		b.ports.Audit(dropped(reply.Principal, reply.Source, describe.StaleRound, "", 1))
 		return
 	}
-	dropped := describe.Drop{Source: reply.Source, Reason: describe.StaleRound}
+	drop := describe.Drop{Source: reply.Source, Reason: describe.StaleRound}
 	o, open := r.reads[reply.Correlation]
 	taken := false
 	if open {
-		dropped, taken = o.wait.Accept(reply, now)
+		drop, taken = o.wait.Accept(reply, now)
 		o.stir()
 	}
 	event, tell := Event{}, false
 	if !taken {
-		event, tell = r.strayed(reply.Principal, stray{dropped.Source, dropped.Reason}, now)
+		event, tell = r.strayed(reply.Principal, stray{drop.Source, drop.Reason}, now)
 	}
 	b.mu.Unlock()
 	if tell {

@@ -31,12 +31,23 @@ type sumKey struct {
 	owner  id.Owner
 	client id.Client
 	kind   audit.Kind
+	what   string // of a read and of an alarm: the subject, which is the host's own
 	reason string
 	minute int64 // since 1970
 }
 
 // sum counts the equal rows of one minute.
 type sum struct{ seen, over int64 }
+
+// keyOf says which rows are equal to one. What a caller guessed is no part of it, so
+// that guesses are put together.
+func keyOf(e audit.Entry, now time.Time) sumKey {
+	key := sumKey{owner: e.Owner, client: e.Client, kind: e.Kind, reason: e.Detail, minute: now.Unix() / 60}
+	if e.Kind == audit.Read || e.Kind == audit.Alarm {
+		key.what = e.Subject
+	}
+	return key
+}
 
 const (
 	singleRows  = 60 // a minute, of one client and reason
@@ -53,11 +64,11 @@ func newNotices(l *Ledger) *notices {
 }
 
 // Later adds a row to the trail without waiting for it. Rows are equal if
-// owner, client, kind and detail are; of a listing only the first in a minute
+// owner, client, kind and detail are, and the subject of a read and of an alarm; of a listing only the first in a minute
 // stands alone. After Close it does nothing.
 func (l *Ledger) Later(e audit.Entry) {
 	n := l.notices
-	key := sumKey{e.Owner, e.Client, e.Kind, e.Detail, l.Now().Unix() / 60}
+	key := keyOf(e, l.Now())
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
@@ -81,7 +92,7 @@ func (l *Ledger) Later(e audit.Entry) {
 		single = 1
 	}
 	if s.seen > single || len(n.rows) >= noticesMax {
-		s.over++
+		s.over += max(e.Count, 1)
 		return
 	}
 	n.rows = append(n.rows, e)
@@ -152,7 +163,7 @@ func (n *notices) gather(all bool) (rows []audit.Entry, lost int64) {
 		delete(n.sums, key)
 		if s.over > 0 {
 			minute := time.Unix(key.minute*60, 0).UTC().Format("2006-01-02T15:04Z")
-			rows = append(rows, audit.Entry{Owner: key.owner, Client: key.client, Kind: key.kind, Detail: key.reason + " " + minute, Count: s.over})
+			rows = append(rows, audit.Entry{Owner: key.owner, Client: key.client, Kind: key.kind, Subject: key.what, Detail: key.reason + " " + minute, Count: s.over})
 		}
 	}
 	return rows, lost
