@@ -185,6 +185,10 @@ func (d document) claim() (topic.Claim, error) {
 	switch {
 	case !resources && (reads || !tools && !calls):
 		return topic.Claim{}, refuse(`[subscribe]: add "` + topic.DescribeRequest + `" = { handler = "describe" }, or nothing is ever listed`)
+	case resources && !reads:
+		return topic.Claim{}, refuse(`[subscribe]: add "` + topic.ReadRequest + `" = { handler = "read" }, or what is listed can never be read`)
+	case !resources && len(d.Resources.Families) > 0:
+		return topic.Claim{}, refuse(`[resources]: families are for a capsule that takes "` + topic.DescribeRequest + `" and "` + topic.ReadRequest + `"; leave them out`)
 	case calls && !tools:
 		return topic.Claim{}, refuse(`[subscribe]: add "` + topic.ToolsRequest + `" = { handler = "tools" }, or no tool is ever offered`)
 	case tools && !calls:

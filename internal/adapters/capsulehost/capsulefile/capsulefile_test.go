@@ -62,6 +62,7 @@ func TestARefusalSaysWhatWouldBeRight(t *testing.T) {
 		{"answer cannot be published", `"resource.v1.response.read.*" = {}`, ``, `add "resource.v1.response.read.*" = {}`},
 		{"another's answer", `"resource.v1.response.read.*" = {}`, "\"resource.v1.response.read.*\" = {}\n\"resource.v1.response.describe.x\" = {}", "nobody hears"},
 		{"nothing listed", `"resource.v1.request.describe" = { handler = "describe" }`, ``, `add "resource.v1.request.describe"`},
+		{"listed and never read", `"resource.v1.request.read" = { handler = "read" }`, ``, `add "resource.v1.request.read"`},
 		{"every URI", `"notes:"`, `""`, "scheme"},
 		{"no calls", `calls = 4`, `calls = 0`, "[bounds]: calls is a number from 1 to 64"},
 		{"more calls than the host's", `calls = 4`, `calls = 65`, "1 to 64"},
@@ -93,6 +94,10 @@ func TestARefusalSaysWhatWouldBeRight(t *testing.T) {
 		if c.want == "" && (err != nil || !f.Claim.Serves(topic.ToolsRequest) || f.Claim.Serves(topic.DescribeRequest)) || c.want != "" && (err == nil || !strings.Contains(fault.From(err).Text, c.want)) {
 			t.Errorf("%s | %s: %v", c.publish, c.subscribe, err)
 		}
+	}
+	toolsAlone := tools(offers+"\n"+answers, takes+"\n"+calls) + "[resources]\nfamilies = [\"notes:\"]\n"
+	if _, err := capsulefile.Parse([]byte(toolsAlone)); err == nil || !strings.Contains(fault.From(err).Text, "[resources]") {
+		t.Errorf("families of a capsule without resources: %v", err)
 	}
 	module := strings.Replace(strings.Replace(good, `command = ["./notes", "--quiet"]`, `module = "MODULE"`, 1), `"process"`, `"wasm"`, 1)
 	for path, ok := range map[string]bool{"./notes.wasm": true, "build/notes.wasm": true, "": false, "../notes.wasm": false, "/notes.wasm": false} {

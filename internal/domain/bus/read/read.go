@@ -53,41 +53,26 @@ type Plan struct {
 	Candidates []topic.Source
 }
 
-// Aim looks a URI up in what was found, then among the families of the members;
-// the longest prefix goes first, then the operator's order.
+// Aim looks a URI up in what was found, then among the families of the members. Of
+// several the operator's order decides, as in a collision: a longer prefix of a
+// newcomer takes nothing from an elder that answers.
 func Aim(uri string, found describe.Result, members []describe.Member) Plan {
 	if owner, ok := found.Owner(uri); ok {
 		return Plan{Owned, []topic.Source{owner}}
 	}
-	type match struct {
-		member describe.Member
-		length int
-	}
-	var families, all []match
+	members = slices.SortedFunc(slices.Values(members), describe.Member.Compare)
+	plan := Plan{Mode: Family}
 	for _, m := range members {
-		longest := 0
-		for _, f := range m.Families {
-			if strings.HasPrefix(uri, f) {
-				longest = max(longest, len(f))
-			}
-		}
-		all = append(all, match{m, longest})
-		if longest > 0 {
-			families = append(families, match{m, longest})
+		if slices.ContainsFunc(m.Families, func(prefix string) bool { return strings.HasPrefix(uri, prefix) }) {
+			plan.Candidates = append(plan.Candidates, m.Source)
 		}
 	}
-	plan := Plan{Mode: Open}
-	if len(families) > 0 {
-		plan.Mode, all = Family, families
+	if len(plan.Candidates) > 0 {
+		return plan
 	}
-	slices.SortFunc(all, func(a, b match) int {
-		if a.length != b.length {
-			return b.length - a.length
-		}
-		return a.member.Compare(b.member)
-	})
-	for _, m := range all {
-		plan.Candidates = append(plan.Candidates, m.member.Source)
+	plan.Mode = Open
+	for _, m := range members {
+		plan.Candidates = append(plan.Candidates, m.Source)
 	}
 	return plan
 }

@@ -49,7 +49,7 @@ func TestWhoMayAnswer(t *testing.T) {
 		want  []describe.Member
 	}{
 		{"listed: its owner alone", "n:long/a", found("n:long/a", third), read.Owned, []describe.Member{third}},
-		{"families: the longer prefix first", "n:long/a", describe.Result{}, read.Family, []describe.Member{young, elder}},
+		{"families: the elder first, whatever the prefixes (I82)", "n:long/a", describe.Result{}, read.Family, []describe.Member{elder, young}},
 		{"one family", "n:other", describe.Result{}, read.Family, []describe.Member{elder}},
 		{"nobody's: all, in the operator's order", "m:x", describe.Result{}, read.Open, []describe.Member{elder, young, third}},
 	} {
