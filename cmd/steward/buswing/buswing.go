@@ -186,9 +186,10 @@ func (w *Wing) admit(place capsulehost.Place, take func(capsulehost.Request), lo
 		return capsulehost.Seat{}, err
 	}
 	return capsulehost.Seat{
-		Answer: func(r capsulehost.Request, payload []byte) error { return seat.Answer(natsbus.Request(r), payload) },
-		Lose:   func(r capsulehost.Request, sent bool) error { return seat.Lose(natsbus.Request(r), sent) },
-		Close:  seat.Close,
+		Answer:  func(r capsulehost.Request, payload []byte) error { return seat.Answer(natsbus.Request(r), payload) },
+		Lose:    func(r capsulehost.Request, sent bool) error { return seat.Lose(natsbus.Request(r), sent) },
+		Decline: func(r capsulehost.Request) error { return seat.Decline(natsbus.Request(r)) },
+		Close:   seat.Close,
 	}, nil
 }
 

@@ -55,9 +55,10 @@ type Request struct {
 
 // Seat is a place on the bus.
 type Seat struct {
-	Answer func(Request, []byte) error
-	Lose   func(q Request, sent bool) error // of a call: there will be no answer; whether the capsule was told of it
-	Close  func()
+	Answer  func(Request, []byte) error
+	Lose    func(q Request, sent bool) error // of a call: there will be no answer; whether the capsule was told of it
+	Decline func(q Request) error            // of a read: the capsule has no such URI
+	Close   func()
 }
 
 // Ports are what the host asks of its surroundings; all are required.

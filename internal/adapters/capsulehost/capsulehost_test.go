@@ -181,6 +181,10 @@ func newBench(t *testing.T, inside map[string]capsulehost.Handler) *bench {
 					s.unheard <- fmt.Sprint(q.Round, " ", sent)
 					return nil
 				},
+				Decline: func(q capsulehost.Request) error {
+					s.answers <- q.Round + " declined"
+					return nil
+				},
 				Close: func() { close(s.closed) },
 			}, nil
 		},
@@ -297,8 +301,8 @@ const nothing = "\x00asm\x01\x00\x00\x00" + "\x01\x04\x01\x60\x00\x00" + "\x03\x
 func TestAModuleThatIsCompiledWarmsUp(t *testing.T) {
 	b := newBench(t, nil)
 	dir := t.TempDir()
-	manifest := fmt.Sprintf("name = \"notes\"\nversion = \"1\"\nruntime = \"wasm\"\nmodule = \"./notes.wasm\"\n[publish]\n%q = {}\n[subscribe]\n%q = { handler = \"describe\" }\n",
-		"resource.v1.response.describe.*", topic.DescribeRequest)
+	manifest := fmt.Sprintf("name = \"notes\"\nversion = \"1\"\nruntime = \"wasm\"\nmodule = \"./notes.wasm\"\n[publish]\n%q = {}\n%q = {}\n[subscribe]\n%q = { handler = \"describe\" }\n%q = { handler = \"read\" }\n",
+		"resource.v1.response.describe.*", "resource.v1.response.read.*", topic.DescribeRequest, topic.ReadRequest)
 	for name, content := range map[string]string{"Capsule.toml": manifest, "notes.wasm": nothing} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -330,6 +334,29 @@ func TestAModuleThatIsCompiledWarmsUp(t *testing.T) {
 	next(t, b.joined)
 	if st, members := b.Statuses()[0], b.Members(b.principal); st.State != capsulehost.Ready || st.Reason != "" || len(members) != 1 || members[0].Warming {
 		t.Errorf("once it is: %+v, %+v", st, members)
+	}
+}
+
+// A capsule that may be taken for the owner of a URI, by its list or by a family, says
+// that it has no such one; of others nobody hears.
+func TestOnlyWhoMayBeAskedDeclines(t *testing.T) {
+	b := newBench(t, nil)
+	_, s := b.install(t, "notes", "[resources]", `families = ["family:"]`)
+	for _, one := range []struct {
+		q    capsulehost.Request
+		want string
+	}{
+		{readOf(t, "r1", "notes:gone"), ""}, {readOf(t, "r2", "family:gone"), "r2 declined"}, {readOf(t, "r3", "notes:wh"), ""},
+		{ask(t, topic.DescribeRequest, "d", "{}"), fmt.Sprintf(`d {"resources":[{"uri":"notes:who","name":"%s notes"}]}`, b.principal)},
+		{readOf(t, "r4", "notes:wh"), "r4 declined"}, {readOf(t, "r5", "notes:elsewhere"), ""}, {readOf(t, "r6", "family:gone"), "r6 declined"},
+	} {
+		s.take(one.q)
+		if one.want == "" {
+			continue
+		}
+		if got := next(t, s.answers); got != one.want {
+			t.Errorf("got %s, want %s", got, one.want)
+		}
 	}
 }
 

@@ -62,6 +62,9 @@ func (r *runtime) answerOne(ctx context.Context, seat Seat, h Handler, q Request
 		}
 		contents, mine, err := h.Read(ctx, r.host.principal, question.URI)
 		if !mine {
+			if err == nil { // else nobody knows
+				r.decline(seat, q)
+			}
 			return
 		}
 		answer := capsulewire.ReadResponse{URI: question.URI, Contents: contents}

@@ -52,6 +52,7 @@ func (r *runtime) answerFrom(ctx context.Context, seat Seat, module *sandbox.Mod
 	}
 	if err == nil && payload == nil { // it is somebody else's
 		r.lose(seat, q, true)
+		r.decline(seat, q)
 		return
 	}
 	if err == nil {

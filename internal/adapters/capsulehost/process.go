@@ -94,6 +94,7 @@ func (r *runtime) readFrames(p *childprocess.Process, seat Seat, ready chan<- st
 		}
 		if f.Type == capsulewire.Silent {
 			r.lose(seat, q, true)
+			r.decline(seat, q)
 		} else if err := seat.Answer(q, f.Payload); err != nil {
 			r.log.Warn("an answer cannot be published", "err", err)
 			r.lose(seat, q, true)

@@ -54,6 +54,7 @@ type runtime struct {
 	over     []overdue                     // calls that may still be answered, oldest first
 	working  map[string]context.CancelFunc // of a handler, by round
 	listed   map[string]bool               // URIs, by a module
+	list     []byte                        // the last one that went out
 }
 
 func newRuntime(h *Host, c Installed, p plan) *runtime {
@@ -137,7 +138,7 @@ func (r *runtime) live(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	seat.Answer = capsulefile.Answer(r.plan.bounds, seat.Answer)
+	seat.Answer = r.noting(capsulefile.Answer(r.plan.bounds, seat.Answer))
 	r.mu.Lock()
 	r.seat = seat
 	r.mu.Unlock()

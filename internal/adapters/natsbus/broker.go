@@ -251,6 +251,10 @@ func wasRead(s topic.Subject, correlation string, e envelope, err error) read.Re
 	if err != nil {
 		return r
 	}
+	if e.Lost == declined {
+		r.Declined = true
+		return r
+	}
 	w, err := capsulewire.DecodeRead(e.Payload)
 	if err != nil {
 		r.Err = err

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	lostUnsent = "unsent" // the capsule was not told of the call
-	lostEnded  = "ended"  // it was, and what it did is not known
+	lostUnsent = "unsent"   // the capsule was not told of the call
+	lostEnded  = "ended"    // it was, and what it did is not known
+	declined   = "declined" // it was asked for a URI, and has none such
 
 	envelopeVersion = 1
 	maxHops         = 8
@@ -31,7 +32,7 @@ type envelope struct {
 	Hops     int           `json:"hops"`           //
 	Life     int64         `json:"life,omitzero"`  // of the capsule that a call is for
 	Build    digest.Digest `json:"build,omitzero"` // of the capsule that answers
-	Lost     string        `json:"lost,omitzero"`  // in the place of an answer: there will be none; lostUnsent, lostEnded
+	Lost     string        `json:"lost,omitzero"`  // in the place of an answer: there will be none; lostUnsent, lostEnded, declined
 	Payload  []byte        `json:"-"`              // a record of the contract
 }
 

@@ -134,6 +134,15 @@ func TestAQuestionReachesTheCapsulesOfItsPrincipalAlone(t *testing.T) {
 	if content.Source != a.runtime.Source || content.Correlation != "correlation" || len(content.Contents) != 2 || content.Contents[0].Blob != nil || content.Contents[1].Blob == nil {
 		t.Errorf("heard %+v", content)
 	}
+	if err := b.AskRead(alice, "another", "n:gone", deadline); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Decline(next(t, asked)); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(t, h.read); got.Source != a.runtime.Source || got.Correlation != "another" || !got.Declined || got.Err != nil {
+		t.Errorf("heard %+v", got)
+	}
 	if err := b.AskCancel(alice, "correlation"); err != nil {
 		t.Fatal(err)
 	}

@@ -231,6 +231,12 @@ func (s *Seat) Lose(r Request, sent bool) error {
 
 var saidEnough = bound.SeatAnswers.Exceeded()
 
+// Decline says of a read that the capsule has no such URI, so that nobody waits for who
+// is thought to have it. It is the host that says it. Faults: those of Answer.
+func (s *Seat) Decline(r Request) error {
+	return s.say(r, envelope{Lost: declined, Payload: []byte("{}")}, s.spend)
+}
+
 // say publishes something about a request, if it may and more may be said.
 func (s *Seat) say(r Request, e envelope, more func() bool) error {
 	// The first thing that is looked at, and at no cost: whoever floods is here all the time.

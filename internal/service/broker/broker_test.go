@@ -32,6 +32,7 @@ type capsule struct {
 	deaf   bool          // it never answers
 	reads  map[string]string
 	fails  string // what it answers a read with
+	says   bool   // that it has not what it is asked for
 }
 
 // wire is a bus in memory, with the broker on it.
@@ -119,6 +120,10 @@ func (w *wire) askRead(p topic.Principal, correlation, uri string, _ time.Time) 
 		text, ok := c.reads[uri]
 		if ok && !c.deaf {
 			time.AfterFunc(c.after, func() { w.WasRead(c.read(correlation, uri, text)) })
+		} else if c.says {
+			time.AfterFunc(c.after, func() {
+				w.WasRead(read.Reply{Principal: c.owner, Source: c.Source, Correlation: correlation, Declined: true})
+			})
 		} else if c.fails != "" {
 			time.AfterFunc(c.after, func() { w.WasRead(c.refuse(correlation, uri)) })
 		}
@@ -395,6 +400,9 @@ func TestReadsEndInTimeAndSayWhy(t *testing.T) {
 		{"another refuses", "n:1", func(a, b *capsule) { b.fails = "not yours"; a.after = 100 * time.Millisecond }, "", 200 * time.Millisecond},
 		{"the owner refuses", "n:1", func(a, _ *capsule) { a.fails = "broken"; delete(a.reads, "n:1") }, fault.UpstreamFailed, 0},
 		{"the owner is silent", "n:1", func(a, _ *capsule) { delete(a.reads, "n:1") }, fault.TimedOut, 10 * time.Second},
+		{"the owner has it no more", "n:1", func(a, _ *capsule) { delete(a.reads, "n:1"); a.says = true }, fault.NotFound, 0},
+		{"nobody's of a family", "f:x", func(a, _ *capsule) { a.Families = []string{"f:"}; a.says = true }, fault.NotFound, 0},
+		{"nobody's, and all say so", "m:1", func(a, b *capsule) { a.says, b.says = true, true }, fault.NotFound, time.Second},
 		{"a slow list", "m:1", func(a, _ *capsule) { a.after = 600 * time.Millisecond }, fault.NotFound, 1500 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -407,8 +415,15 @@ func TestReadsEndInTimeAndSayWhy(t *testing.T) {
 			if c.want == "" && (err != nil || len(contents.Contents) != 1 || contents.Contents[0].Text != "owner") || c.want != "" && (!fault.Is(err, c.want) || contents.Contents != nil) || d != c.at {
 				t.Errorf("%s: %v, %v after %v", c.name, contents, err, d)
 			}
-			if timed := c.want == fault.TimedOut || c.want == fault.NotFound && d > 0; timed != (len(w.cancelled) == 1) {
+			if timed := c.want == fault.TimedOut || c.want == fault.NotFound && len(w.asked) > 0; timed != (len(w.cancelled) == 1) {
 				t.Errorf("%s: called off %q", c.name, w.cancelled)
+			}
+			events := len(w.events)
+			for correlation := range w.asked { // which comes too late, and is nothing to tell of
+				w.WasRead(read.Reply{Principal: alice, Source: other.Source, Correlation: correlation, Declined: true})
+			}
+			if len(w.events) != events {
+				t.Errorf("%s: %+v", c.name, w.events[events:])
 			}
 		})
 	}

@@ -218,12 +218,15 @@ func (b *Broker) WasRead(reply read.Reply) {
 	r := b.rooms[reply.Principal]
 	if r == nil {
 		b.mu.Unlock()
+		if reply.Declined {
+			return
+		}
 		b.ports.Audit(dropped(reply.Principal, reply.Source, describe.StaleRound, "", 1))
 		return
 	}
 	drop := describe.Drop{Source: reply.Source, Reason: describe.StaleRound}
 	o, open := r.reads[reply.Correlation]
-	taken := false
+	taken := reply.Declined && !open // too late to be of interest
 	if open {
 		drop, taken = o.wait.Accept(reply, now)
 		o.stir()

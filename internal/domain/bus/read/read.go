@@ -5,7 +5,8 @@
 // its owner counts; for another one a member whose manifest declares a matching
 // family; else any member that answers within the broadcast. Who may not answer
 // is ignored, also with an error. When several may, the winner does not depend on
-// the order of arrival within the conflict window, and the others are told. A
+// the order of arrival within the conflict window, and the others are told. Where all
+// who might serve a URI say that it is not theirs, nobody waits for the deadline. A
 // failed read is a fault, never empty contents, and nothing is ever truncated.
 // What does not exist and what is somebody else's take the same way.
 //
@@ -86,6 +87,7 @@ type Reply struct {
 	URI         string
 	Contents    []Content
 	Error       *string
+	Declined    bool  // the host says that the capsule was asked and has no such URI
 	Err         error // the payload could not be read
 }
 
@@ -106,6 +108,7 @@ type Wait struct {
 	deadline    time.Time
 	replies     map[topic.Source]Reply
 	gone        map[topic.Source]bool
+	declined    map[topic.Source]bool
 	first       time.Time // of an answer with contents
 }
 
@@ -116,7 +119,7 @@ func Ask(p topic.Principal, correlation, uri string, plan Plan, now, deadline ti
 		deadline = end
 	}
 	return &Wait{principal: p, correlation: correlation, uri: uri, plan: plan, deadline: deadline,
-		replies: make(map[topic.Source]Reply), gone: make(map[topic.Source]bool)}
+		replies: make(map[topic.Source]Reply), gone: make(map[topic.Source]bool), declined: make(map[topic.Source]bool)}
 }
 
 // Accept takes a reply, or says why it does not count.
@@ -129,6 +132,9 @@ func (w *Wait) Accept(r Reply, now time.Time) (describe.Drop, bool) {
 		return drop(describe.ForeignPrincipal)
 	case r.Correlation != w.correlation:
 		return drop(describe.StaleRound)
+	case r.Declined:
+		w.declined[r.Source] = true
+		return describe.Drop{}, true
 	case !slices.Contains(w.plan.Candidates, r.Source):
 		return drop(describe.UnknownSource)
 	case twice:
@@ -174,7 +180,7 @@ func (w *Wait) Settled(now time.Time) (Answer, bool) {
 // outstanding counts who may still answer.
 func (w *Wait) outstanding() (n int) {
 	for _, c := range w.plan.Candidates {
-		if _, answered := w.replies[c]; !answered && !w.gone[c] {
+		if _, answered := w.replies[c]; !answered && !w.gone[c] && !w.declined[c] {
 			n++
 		}
 	}
@@ -209,6 +215,9 @@ func (w *Wait) failure() Answer {
 		if r, ok := w.replies[c]; ok {
 			return Answer{Owner: c, Fault: check(w.uri, r)}
 		}
+	}
+	if !slices.ContainsFunc(w.plan.Candidates, func(c topic.Source) bool { return !w.declined[c] }) {
+		return Answer{Fault: NotFound()}
 	}
 	if w.outstanding() == 0 {
 		return Answer{Fault: fault.New(fault.Unavailable, "the capsule that serves this resource ended")}

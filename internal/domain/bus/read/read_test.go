@@ -40,6 +40,10 @@ func refusal(m describe.Member, uri, text string) read.Reply {
 	return read.Reply{Principal: alice, Source: m.Source, Correlation: "c", URI: uri, Error: &text}
 }
 
+func decline(m describe.Member) read.Reply {
+	return read.Reply{Principal: alice, Source: m.Source, Correlation: "c", Declined: true}
+}
+
 func TestWhoMayAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -125,6 +129,22 @@ func TestAReadEndsInTime(t *testing.T) {
 		}, time.Second, fault.NotFound},
 		{"a silent owner", "n:1", found("n:1", third), func(*read.Wait) {}, 10 * time.Second, fault.TimedOut},
 		{"an owner that ends", "n:1", found("n:1", third), func(w *read.Wait) { w.Leave(third.Source) }, 0, fault.Unavailable},
+		{"an owner that has it no more", "n:1", found("n:1", third), func(w *read.Wait) { w.Accept(decline(third), start) }, 0, fault.NotFound},
+		{"another one that has it not", "n:1", found("n:1", third), func(w *read.Wait) { w.Accept(decline(elder), start) }, 10 * time.Second, fault.TimedOut},
+		{"nobody's of a family", "n:long/a", describe.Result{}, func(w *read.Wait) {
+			w.Accept(decline(elder), start)
+			w.Accept(decline(young), start)
+		}, 0, fault.NotFound},
+		{"one of a family is silent", "n:long/a", describe.Result{}, func(w *read.Wait) { w.Accept(decline(elder), start) }, 10 * time.Second, fault.TimedOut},
+		{"one of a family ends", "n:long/a", describe.Result{}, func(w *read.Wait) {
+			w.Accept(decline(elder), start)
+			w.Leave(young.Source)
+		}, 0, fault.Unavailable},
+		{"nobody's URI, and all say so", "m:x", describe.Result{}, func(w *read.Wait) {
+			for _, m := range everyone {
+				w.Accept(decline(m), start)
+			}
+		}, time.Second, fault.NotFound},
 		{"an owner that refuses", "n:1", found("n:1", third), func(w *read.Wait) { w.Accept(refusal(third, "n:1", "no"), start) }, 0, fault.UpstreamFailed},
 		{"neither contents nor error", "n:1", found("n:1", third), func(w *read.Wait) {
 			w.Accept(read.Reply{Principal: alice, Source: third.Source, Correlation: "c", URI: "n:1"}, start)
