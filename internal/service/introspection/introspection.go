@@ -1,5 +1,5 @@
 // Package introspection serves an owner's own view of the host as resources: the
-// apps, the grants, the newest calls and the capsules, as JSON. It is what the
+// apps, the grants, the budgets, the newest calls and the capsules, as JSON. It is what the
 // shipped capsule introspect answers with (bus page, section 7).
 //
 // Nothing in it is a secret: tokens, arguments and results are left out. Who may
@@ -11,6 +11,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/stewardhost/steward/internal/domain/pool/budget"
+	"github.com/stewardhost/steward/internal/domain/pool/grant"
 	"github.com/stewardhost/steward/internal/domain/pool/view"
 	"github.com/stewardhost/steward/internal/ground/id"
 	"github.com/stewardhost/steward/internal/ground/strictjson"
@@ -42,6 +44,7 @@ func Subjects() []Subject {
 	return []Subject{
 		{apps, "Apps", "The applications that this owner connected."},
 		{grants, "Grants", "Which app may call what, and what each row comes to now."},
+		{budgets, "Budgets", "What each app may use of what it was granted, and what it has used today."},
 		{calls, "Newest calls", "The newest page of the journal, without arguments and results."},
 		{capsules, "Capsules", "The installed capsules and how they stand."},
 	}
@@ -50,6 +53,7 @@ func Subjects() []Subject {
 const (
 	apps     = "introspect:apps"
 	grants   = "introspect:grants"
+	budgets  = "introspect:budgets"
 	calls    = "introspect:calls"
 	capsules = "introspect:capsules"
 )
@@ -67,6 +71,16 @@ type row struct {
 	Method   string `json:"method"`
 	State    string `json:"state"`
 	Today    int64  `json:"calls_today"`
+}
+
+// allowance is the budget of one grant that is good now. Money is in minor units.
+type allowance struct {
+	App      string       `json:"app"`
+	Resource string       `json:"resource"`
+	Method   string       `json:"method"`
+	Limit    budget.Limit `json:"limit"`
+	Today    int64        `json:"calls_today"`
+	Spent    int64        `json:"spent_today,omitzero"`
 }
 
 type call struct {
@@ -89,6 +103,9 @@ func (p Ports) Read(ctx context.Context, owner id.Owner, uri string) (text []byt
 		out, err = each(list, func(g view.Grant) row {
 			return row{g.App, g.Resource, g.Row.Key.Method, string(g.State), g.Today}
 		}), bad
+	case budgets:
+		list, bad := p.Grants(ctx, owner)
+		out, err = allowances(list), bad
 	case calls:
 		list, bad := p.Calls(ctx, owner)
 		out, err = each(list, func(c view.Invocation) call {
@@ -104,6 +121,16 @@ func (p Ports) Read(ctx context.Context, owner id.Owner, uri string) (text []byt
 	}
 	text, err = strictjson.Encode(out)
 	return text, true, err
+}
+
+func allowances(list []view.Grant) []allowance {
+	out := []allowance{}
+	for _, g := range list {
+		if l := g.Row.Limit; g.State == grant.Active && !l.IsZero() {
+			out = append(out, allowance{g.App, g.Resource, g.Row.Key.Method, l, g.Today, g.Today * l.Price})
+		}
+	}
+	return out
 }
 
 func each[A, B any](list []A, f func(A) B) []B {
