@@ -23,7 +23,7 @@ import (
 // watch makes what others see of the host's state.
 func (p *parts) watch() {
 	p.alarms = alarms.Watch{Fenced: p.store.Fenced, Full: p.store.Full, Behind: p.store.ClockBehind, Doubts: p.store.Doubts,
-		Away: func() error { return p.capsules.Away() }, Damage: p.form.Found, Now: time.Now}
+		Away: func() error { return p.capsules.Away() }, Shared: func() string { return p.capsules.Shared() }, Damage: p.form.Found, Now: time.Now}
 	p.metrics = metrics.New(version, p.reading)
 	p.port.Watch(func(c authority.Caller, a invocation.Answer, took time.Duration) {
 		p.metrics.Call(string(c.Audience), a.Status == invocation.Underway, a.Fault, took)

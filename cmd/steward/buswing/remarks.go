@@ -16,6 +16,26 @@ import (
 // remarkBytes is how much of a remark is kept, of which the capsule chose a part.
 const remarkBytes = 512
 
+// Shared says which resource several capsules list, and whose apps get, empty while
+// there is none.
+func (w *Wing) Shared() string {
+	all := w.Collisions(topic.PrincipalOf(w.parts.Owner))
+	if len(all) == 0 {
+		return ""
+	}
+	names := map[topic.Source]string{}
+	for _, s := range w.host.Statuses() {
+		names[s.Source] = s.Name
+	}
+	one := all[0]
+	line := fmt.Sprintf("%s is listed by the capsules %s and %s; apps get that of %s, which was installed first",
+		resource.Visible(one.URI[:min(len(one.URI), remarkBytes/4)]), names[one.Winner], names[one.Losers[0]], names[one.Winner])
+	if len(all) > 1 {
+		line += fmt.Sprintf(" (and %d more resources)", len(all)-1)
+	}
+	return strings.ReplaceAll(line, "\n", " ")
+}
+
 func (w *Wing) described(r describe.Reply) {
 	switch {
 	case r.Err != nil:

@@ -1,6 +1,6 @@
 // Package alarms says which facts about a host its owner should not have to look
 // for: a store that accepts nothing or is damaged, a full disk, a clock that was set back, a bus
-// that is away, a doubt that nobody has ended (proof page, "What indeterminate must look like"; faces page,
+// that is away, a resource that two capsules serve, a doubt that nobody has ended (proof page, "What indeterminate must look like"; faces page,
 // section 4). It derives them each time it is asked and keeps nothing.
 //
 // A Watch is immutable and safe for concurrent use.
@@ -26,6 +26,7 @@ const (
 	Unknown Kind = "store_unreadable"
 	Damaged Kind = "store_damaged"
 	Away    Kind = "bus_away"
+	Shared  Kind = "shared_uri"
 )
 
 // Stops reports whether a host with this alarm refuses calls.
@@ -53,6 +54,7 @@ type Watch struct {
 	Behind func() time.Duration                                             // of the wall clock
 	Doubts func(ctx context.Context) (n int64, oldest time.Time, err error) // calls in doubt
 	Away   func() error                                                     // why no capsule can be asked, nil while the bus is there
+	Shared func() string                                                    // which resource several capsules serve and whose apps get, empty while there is none
 	Damage func() []string                                                  // what the last look at the database found
 	Now    func() time.Time
 }
@@ -74,6 +76,9 @@ func (w Watch) Look(ctx context.Context) (list []Alarm) {
 	}
 	if err := w.Away(); err != nil {
 		list = append(list, Alarm{Away, fault.From(err).Text, "see to the servers of the bus; the host comes back to them by itself"})
+	}
+	if which := w.Shared(); which != "" {
+		list = append(list, Alarm{Shared, which, "steward capsule list; then steward capsule remove the one that should not have it"})
 	}
 	n, oldest, err := w.Doubts(ctx)
 	switch {

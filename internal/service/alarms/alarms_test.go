@@ -20,6 +20,7 @@ func TestWhatIsWorthAnAlarm(t *testing.T) {
 			Behind: func() time.Duration { return alarms.BehindTooFar },
 			Doubts: func(context.Context) (int64, time.Time, error) { return 3, now.Add(-alarms.OldDoubt), nil },
 			Away:   func() error { return nil },
+			Shared: func() string { return "" },
 			Damage: func() []string { return nil },
 			Now:    func() time.Time { return now },
 		}
@@ -36,6 +37,7 @@ func TestWhatIsWorthAnAlarm(t *testing.T) {
 		"no bus": {func(w *alarms.Watch) {
 			w.Away = func() error { return fault.New(fault.Unavailable, "no server can be reached") }
 		}, []alarms.Kind{alarms.Away}},
+		"a resource of two": {func(w *alarms.Watch) { w.Shared = func() string { return "n:1 is served by two capsules" } }, []alarms.Kind{alarms.Shared}},
 		"no doubt left": {func(w *alarms.Watch) {
 			w.Doubts = func(context.Context) (int64, time.Time, error) { return 0, time.Time{}, nil }
 		}, nil},

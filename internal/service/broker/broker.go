@@ -55,8 +55,9 @@ type Broker struct {
 type room struct {
 	view     int64 // which capsules there are; another number each time that may have changed
 	flight   *flight
-	snapshot *describe.Result // of the last complete round, while it is good
-	taken    time.Time        // when
+	snapshot *describe.Result     // of the last complete round, while it is good
+	taken    time.Time            // when
+	shared   []describe.Collision // of the last round
 	missing  map[topic.Source]bool
 	reads    map[string]*openRead
 	told     map[stray]told
@@ -182,6 +183,7 @@ func (b *Broker) land(p topic.Principal, f *flight, err error) {
 	if err == nil {
 		f.result = f.round.Result()
 		newly = r.remember(f)
+		r.shared = f.result.Collisions
 	}
 	close(f.landed)
 	b.mu.Unlock()
@@ -218,6 +220,16 @@ func (b *Broker) auditResult(p topic.Principal, result describe.Result, newly []
 	for _, c := range result.Collisions {
 		b.ports.Audit(Event{Principal: p, Kind: Collision, Source: c.Winner, Others: c.Losers, Detail: c.URI, Count: 1})
 	}
+}
+
+// Collisions are those of the principal's last list.
+func (b *Broker) Collisions(p topic.Principal) []describe.Collision {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r := b.rooms[p]; r != nil {
+		return r.shared
+	}
+	return nil
 }
 
 // Described takes an answer from the bus.
@@ -336,7 +348,7 @@ func (b *Broker) Severed(p topic.Principal) {
 // changed forgets what was known of other capsules than there are now. The lock is held.
 func (r *room) changed() {
 	r.view++
-	r.snapshot = nil
+	r.snapshot, r.shared = nil, nil
 }
 
 func severed() *fault.Fault {

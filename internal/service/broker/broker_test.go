@@ -378,6 +378,16 @@ func TestACollisionIsAnEventEachTime(t *testing.T) {
 		if err != nil || contents.Contents[0].Text != "elder" {
 			t.Errorf("%v, %v; the squatter answered first", contents, err)
 		}
+		if got := w.Collisions(alice); len(got) != 1 || got[0].URI != "n:1" || got[0].Winner != elder.Source || len(w.Collisions(bob)) != 0 {
+			t.Errorf("what is shared now: %+v", got)
+		}
+		w.mu.Lock()
+		w.capsules = []*capsule{elder}
+		w.mu.Unlock()
+		w.Left(alice, squatter.Source)
+		if got := w.Collisions(alice); len(got) != 0 {
+			t.Errorf("what was shared once: %+v", got)
+		}
 	})
 }
 
