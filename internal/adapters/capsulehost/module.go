@@ -2,11 +2,8 @@ package capsulehost
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/stewardhost/steward/internal/adapters/capsulehost/sandbox"
-	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/protocol/capsulewire"
 )
@@ -56,7 +53,6 @@ func (r *runtime) answerFrom(ctx context.Context, seat Seat, module *sandbox.Mod
 		return
 	}
 	if err == nil {
-		r.remember(q, payload)
 		err = seat.Answer(q, payload)
 	}
 	if err != nil {
@@ -69,42 +65,16 @@ func (r *runtime) answerFrom(ctx context.Context, seat Seat, module *sandbox.Mod
 // it is known that nothing came of it.
 func (r *runtime) fail(seat Seat, q Request) {
 	r.lose(seat, q, true)
-	question, err := capsulewire.DecodeReadRequest(q.Payload)
-	if q.Topic.String() != topic.ReadRequest || err != nil || !r.owns(question.URI) {
+	uri, own := r.readOfOwn(q)
+	if !own {
 		return
 	}
 	text := "it cannot be read now"
-	payload, err := capsulewire.Encode(capsulewire.ReadResponse{URI: question.URI, Error: &text})
+	payload, err := capsulewire.Encode(capsulewire.ReadResponse{URI: uri, Error: &text})
 	if err == nil {
 		err = seat.Answer(q, payload)
 	}
 	if err != nil {
 		r.log.Warn("an answer cannot be published", "err", err)
 	}
-}
-
-// remember keeps which URIs a module listed last.
-func (r *runtime) remember(q Request, payload capsulewire.Raw) {
-	if q.Topic.String() != topic.DescribeRequest {
-		return
-	}
-	list, err := capsulewire.DecodeDescribe(payload)
-	if err != nil {
-		return
-	}
-	listed := make(map[string]bool, len(list))
-	for _, one := range list {
-		listed[one.URI] = true
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.listed = listed
-}
-
-// owns reports whether a URI was listed or is of a family of the capsule's; of
-// others nobody knows whether a module that failed would have answered.
-func (r *runtime) owns(uri string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.listed[uri] || slices.ContainsFunc(r.plan.families, func(prefix string) bool { return strings.HasPrefix(uri, prefix) })
 }

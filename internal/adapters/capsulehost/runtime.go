@@ -11,6 +11,7 @@ import (
 
 	"github.com/stewardhost/steward/internal/adapters/capsulehost/capsulefile"
 	"github.com/stewardhost/steward/internal/adapters/capsulehost/folder"
+	"github.com/stewardhost/steward/internal/adapters/capsulehost/served"
 	"github.com/stewardhost/steward/internal/domain/bus/describe"
 	"github.com/stewardhost/steward/internal/domain/bus/topic"
 	"github.com/stewardhost/steward/internal/ground/bound"
@@ -35,6 +36,7 @@ type runtime struct {
 	wake    chan struct{} // ends a rest
 	tried   chan struct{} // closed once the first life has its seat, or has none
 	once    sync.Once
+	served  served.List
 
 	mu       sync.Mutex
 	state    State
@@ -53,8 +55,6 @@ type runtime struct {
 	open     map[string]Request            // by the id of the frame
 	over     []overdue                     // calls that may still be answered, oldest first
 	working  map[string]context.CancelFunc // of a handler, by round
-	listed   map[string]bool               // URIs, by a module
-	list     []byte                        // the last one that went out
 }
 
 func newRuntime(h *Host, c Installed, p plan) *runtime {
