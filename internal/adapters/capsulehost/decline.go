@@ -5,15 +5,7 @@ import (
 	"github.com/stewardhost/steward/protocol/capsulewire"
 )
 
-// noting keeps the last list that goes out by way of answer.
-func (r *runtime) noting(answer func(Request, []byte) error) func(Request, []byte) error {
-	return func(q Request, payload []byte) error {
-		if q.Topic.String() == topic.DescribeRequest {
-			r.served.Note(payload)
-		}
-		return answer(q, payload)
-	}
-}
+func isList(q Request) bool { return q.Topic.String() == topic.DescribeRequest }
 
 // readOfOwn gives the URI of a read that the broker may wait for this capsule with.
 func (r *runtime) readOfOwn(q Request) (uri string, own bool) {

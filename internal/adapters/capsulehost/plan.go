@@ -1,7 +1,6 @@
 package capsulehost
 
 import (
-	"os"
 	"path/filepath"
 	"time"
 
@@ -66,12 +65,7 @@ func (h *Host) checkFolders(name string, given []string) error {
 		return fault.Newf(fault.InvalidRequest, "the capsule %s takes %d folders, and %d were given", name, want, len(given)).
 			With("fix", "steward capsule install --help")
 	}
-	for _, path := range given {
-		if info, err := os.Stat(path); err != nil || !info.IsDir() || !filepath.IsAbs(path) {
-			return fault.New(fault.InvalidRequest, "not a folder: "+path).Because(err)
-		}
-	}
-	return nil
+	return folder.CheckGiven(given)
 }
 
 func (h *Host) ships(name string) bool {

@@ -138,7 +138,7 @@ func (r *runtime) live(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	seat.Answer = r.noting(capsulefile.Answer(r.plan.bounds, seat.Answer))
+	seat.Answer = served.Answer(&r.served, isList, capsulefile.Answer(r.plan.bounds, seat.Answer))
 	r.mu.Lock()
 	r.seat = seat
 	r.mu.Unlock()

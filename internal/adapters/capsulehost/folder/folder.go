@@ -175,6 +175,16 @@ func Serves(c topic.Claim) (out []string) {
 	return out
 }
 
+// CheckGiven refuses what a capsule of the host's own is given and is no folder.
+func CheckGiven(paths []string) error {
+	for _, path := range paths {
+		if info, err := os.Stat(path); err != nil || !info.IsDir() || !filepath.IsAbs(path) {
+			return fault.New(fault.InvalidRequest, "not a folder: "+path).Because(err)
+		}
+	}
+	return nil
+}
+
 // Home is where a capsule of the host's own runs: not in whatever folder the host was
 // started.
 func Home() string {

@@ -15,8 +15,10 @@ import (
 const topics = `
 [publish]
 "resource.v1.response.describe.*" = {}
+"resource.v1.response.read.*" = {}
 [subscribe]
 "resource.v1.request.describe" = { handler = "describe" }
+"resource.v1.request.read" = { handler = "read" }
 `
 
 // lay makes a capsule's folder of a head for its manifest and some files.
@@ -107,9 +109,9 @@ func TestEveryFileThatTheCommandNamesIsPinned(t *testing.T) {
 // A build that was installed by an older host is the same build to this one.
 func TestTheDigestOfABuildStays(t *testing.T) {
 	for head, want := range map[string]string{
-		program: "sha256:a8c605af87d9be770fadbc5eb8d6133df4c9361a6daf2c5951a73576d7eb04d2",
-		"runtime = \"process\"\ncommand = [\"cat\", \"./none\"]\n": "sha256:9b1e724e8859c1e0d29ebcb6f4cab9623beb965f053bb4db9432d4af1a6976e7",
-		module: "sha256:1d0b191cd4edf353a97e189cccc8a94426d8022b9ce651f6173b82bc2bb9b338",
+		program: "sha256:d133e67ad40e1e35d8bc8224d9e2bf4dad055124c22ea8d40408b211c9291f2c",
+		"runtime = \"process\"\ncommand = [\"cat\", \"./none\"]\n": "sha256:4a127de590b0366e96860c08183b38f79ce98c127cbe1b898a6c99ab3d7ca716",
+		module: "sha256:b44df50b1aad36439650b58f80faa3408c5af93ccde64552d78a00ae18dd8b00",
 	} {
 		found, err := folder.Look(lay(t, head, map[string]string{"run": "x"}))
 		if got := fmt.Sprint(found.Build); err != nil || got != want {

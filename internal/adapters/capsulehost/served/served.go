@@ -39,3 +39,13 @@ func (l *List) Has(uri string, families []string) bool {
 	l.mu.Unlock()
 	return bytes.Contains(raw, []byte(`"`+uri+`"`)) || slices.ContainsFunc(families, func(prefix string) bool { return strings.HasPrefix(uri, prefix) })
 }
+
+// Answer is a way to answer that notes the lists among what goes out.
+func Answer[Request any](l *List, isList func(Request) bool, answer func(Request, []byte) error) func(Request, []byte) error {
+	return func(q Request, payload []byte) error {
+		if isList(q) {
+			l.Note(payload)
+		}
+		return answer(q, payload)
+	}
+}
