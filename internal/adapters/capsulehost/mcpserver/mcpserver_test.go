@@ -46,6 +46,7 @@ func TestTheResourcesOfAServerAreThoseOfTheCapsule(t *testing.T) {
 	for _, name := range []string{"text", "broken", "c", "d", "e"} {
 		server.AddResource(&mcp.Resource{URI: "docs:" + name, Name: name, Title: "T", Size: 5, Annotations: &mcp.Annotations{Audience: []mcp.Role{"user"}, Priority: 0.5}}, read)
 	}
+	server.AddResource(&mcp.Resource{URI: "docs:large", Name: "large", Size: 5 << 30}, read)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s, changed, _ := connect(t, func(in io.Reader, out io.Writer) {
@@ -55,7 +56,7 @@ func TestTheResourcesOfAServerAreThoseOfTheCapsule(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := s.List(ctx)
-	if err != nil || len(list) != 5 || list[0].URI != "docs:broken" || *list[0].Title != "T" || *list[0].Size != 5 || *list[0].Annotations.Priority != 0.5 {
+	if err != nil || len(list) != 6 || list[0].URI != "docs:broken" || list[4].URI != "docs:large" || list[4].Size != nil || *list[0].Title != "T" || *list[0].Size != 5 || *list[0].Annotations.Priority != 0.5 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	contents, known, err := s.Read(ctx, "docs:text")

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/stewardhost/steward/internal/ground/bound"
 	"github.com/stewardhost/steward/internal/ground/fault"
@@ -16,7 +17,7 @@ type resource struct {
 	Title       *string        `json:"title"`
 	Description *string        `json:"description"`
 	MimeType    *string        `json:"mimeType"`
-	Size        *uint32        `json:"size"`
+	Size        strictjson.Raw `json:"size"`
 	Annotations *annotations   `json:"annotations"`
 	Icons       []icon         `json:"icons"`
 	Meta        strictjson.Raw `json:"_meta"`
@@ -77,7 +78,7 @@ func (s *Server) List(ctx context.Context) ([]capsulewire.ResourceDefinition, er
 
 func definitionOf(r resource) capsulewire.ResourceDefinition {
 	d := capsulewire.ResourceDefinition{URI: r.URI, Name: r.Name, Title: r.Title, Description: r.Description, MimeType: r.MimeType,
-		Size: r.Size, Meta: metaOf(r.Meta)}
+		Size: sizeOf(r.Size), Meta: metaOf(r.Meta)}
 	if a := r.Annotations; a != nil {
 		d.Annotations = &capsulewire.Annotations{Audience: a.Audience, Priority: a.Priority, LastModified: a.LastModified}
 	}
@@ -85,6 +86,17 @@ func definitionOf(r resource) capsulewire.ResourceDefinition {
 		d.Icons = append(d.Icons, capsulewire.Icon(i))
 	}
 	return d
+}
+
+// sizeOf is a size as the bus can tell it, nil for a larger one and for what is none: a
+// resource is not left out for what is only a hint.
+func sizeOf(raw strictjson.Raw) *uint32 {
+	n, err := strconv.ParseUint(string(raw), 10, 32)
+	if err != nil {
+		return nil
+	}
+	size := uint32(n)
+	return &size
 }
 
 func metaOf(raw strictjson.Raw) *string {
