@@ -129,7 +129,7 @@ func newRig(t *testing.T, says string, args ...string) *rig {
 	t.Helper()
 	dir := t.TempDir()
 	r := &rig{t: t, found: &found{all: map[string]map[string][]byte{}}, log: &bytes.Buffer{}, arm: filepath.Join(dir, "arm"), home: filepath.Join(dir, "home"), args: args, secrets: map[string]string{}}
-	for _, what := range []string{"env", "word", "hostenv", "args", "asked", "member", "header", "query", "body", "item", "planned", "session"} {
+	for _, what := range []string{"env", "word", "hostenv", "args", "asked", "member", "header", "query", "body", "item", "planned", "session", "method"} {
 		r.secrets[what] = fresh(what)
 	}
 	r.secrets["says"] = says
@@ -233,7 +233,7 @@ func (r *rig) bad(args string, leaking map[string]string) {
 		"deep":             {"/rpc/v1", r.app.RPC, strings.Repeat(`{"a":"`+s["body"]+`","b":`, 200)},
 		"large":            {"/rpc/v1", r.app.RPC, `{"v":"` + strings.Repeat(s["body"], 20_000) + `"}`},
 		"a token as tx":    {"/rpc/v1", r.app.RPC, strings.Replace(good, `"tx":"`, `"tx":"`+r.app.RPC, 1)},
-		"no such method":   {"/rpc/v1", r.app.RPC, r.rpc(s["body"], args, "")},
+		"no such method":   {"/rpc/v1", r.app.RPC, r.rpc(s["method"], args, "")},
 		"no such resource": {"/rpc/v1", r.app.RPC, strings.Replace(good, r.sly.Resource.ID, s["body"], 1)},
 		"bad arguments":    {"/rpc/v1", r.app.RPC, r.rpc("answers", `{"`+s["member"]+`":"`+s["args"]+`"}`, "")},
 		"long arguments":   {"/rpc/v1", r.app.RPC, r.rpc("answers", `{"text":"`+strings.Repeat(s["args"], 40)+`"}`, "")},
@@ -411,6 +411,7 @@ func TestCanariesStayWhereTheyBelong(t *testing.T) {
 		{"a header", s["header"], nil},
 		{"a query", s["query"], nil},
 		{"a body that is none", s["body"], nil},
+		{"a method that is none, whose grant its sender is told to ask for", s["method"], []string{inReplies}},
 		{"a session", s["session"], nil},
 		{"an item", s["item"], []string{inFiles}},
 		{"a configuration that failed", s["planned"], nil},
