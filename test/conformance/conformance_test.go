@@ -4,7 +4,7 @@
 // drives steward's client of remote servers. In its server role it runs against
 // steward: a fixture upstream in a process of its own, imported and
 // approved by the owner, granted to one app, and called through steward under
-// its original names.
+// its original names, and a capsule that has the resources which the suite reads.
 //
 // What may fail is listed beside this file, one list a revision, with the
 // reason. The suite's own exit code decides, and it is not 0 where something
@@ -14,6 +14,7 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"maps"
 	"net/http/httptest"
 	"os"
@@ -92,6 +93,8 @@ func expose(t *testing.T) string {
 	for method, tool := range app.Grant("fixture", slices.Sorted(maps.Keys(upstream))...) {
 		names[upstream[method]] = tool
 	}
+	h.Do("capsule", "install", pages(t))
+	h.Do("grants", "add", "suite", "pages", "read")
 	p, err := newProxy(h.BaseURL, app.MCP, names)
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +102,30 @@ func expose(t *testing.T) string {
 	front := httptest.NewServer(p)
 	t.Cleanup(front.Close)
 	return front.URL + "/mcp"
+}
+
+// pages makes the folder of the capsule.
+func pages(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	manifest := fmt.Sprintf(`name = "pages"
+version = "1"
+publisher = "here"
+runtime = "process"
+command = [%q]
+[resources]
+families = ["test://template/"]
+[publish]
+"resource.v1.response.describe.*" = {}
+"resource.v1.response.read.*" = {}
+[subscribe]
+"resource.v1.request.describe" = { handler = "describe" }
+"resource.v1.request.read" = { handler = "read" }
+`, hosttest.Build(t, "./test/conformance/pages", ""))
+	if err := os.WriteFile(filepath.Join(dir, "Capsule.toml"), []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // wantOutcomes is what the import says of each tool of the fixture.
