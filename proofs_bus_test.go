@@ -41,6 +41,8 @@ var busProofs = []proven{
 	{"BF13, BF21, BF23", "two hundred answer and none is lost", at(natsbusT, "TestTwoHundredAnswerAndNoneIsLost"), ""},
 	{"BF29", "servers that would not protect the bus are refused, with what mends it", at(natsbusT, "TestServersThatAreNotSetUpAreRefused", natsbusT, "TestServersProveWhoTheyAre", calloutT, "TestKeysAreKept"), ""},
 	{"BF27", "an answer matches source and question", at(readT, "TestOnlyTheOwnerOfAListedURICounts"), ""},
+	{"BF41", "a strict client is asked nothing that it refuses", nil, "nothing to test: neither a capsule nor a server can ask a person through steward, so no schema of such a question goes out"},
+	{"bus 6", "resources of capsules, by the suite and by the inspector", at("test/servers", "TestResourcesForTheInspector", "test/conformance", "TestServerRole"), "with the tag npm"},
 	{"BF42, BF45", "results of 2026-07-28 say what may keep them; deadlines nest", at(busdoorT, "TestFromInstallationToRemoval", brokerT, "TestReadsEndInTimeAndSayWhy", capsulehostT, "TestAManifestNarrowsTheBounds", workbenchT, "TestACallHasTheTimeOfTheManifest", busdoorT, "TestACallHasTheTimeOfTheManifest"), ""},
 	{"FF9", "one resource of two capsules", at(describeT, "TestTheResultDoesNotDependOnTheOrderOfArrival", readT, "TestAConflictHasTheSameWinnerInEachOrder"), ""},
 }

@@ -20,7 +20,29 @@ import (
 	"github.com/stewardhost/steward/test/hosttest"
 )
 
-const clientTime = time.Minute
+const (
+	clientTime = time.Minute
+	inspector  = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+)
+
+// runScript runs a client with a home of its own and reads the JSON that it prints.
+func runScript(t *testing.T, home, script string, words ...string) strictjson.Value {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), clientTime)
+	defer cancel()
+	node, path := npmScript(t, script)
+	cmd := exec.CommandContext(ctx, node, append([]string{path}, words...)...)
+	cmd.Env = append(os.Environ(), "HOME="+home)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	v, err := strictjson.Parse(out, strictjson.Limits{})
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return v
+}
 
 // Clients that nobody here wrote list and call through steward with a token in a
 // header: the inspector in both eras, a bridge from standard input, and an inspector
@@ -32,23 +54,6 @@ func TestClientsOfOthers(t *testing.T) {
 	app := h.AddApp("outside client")
 	tool := app.Grant("outside", "echo")["echo"]
 	home := t.TempDir()
-	run := func(t *testing.T, script string, words ...string) strictjson.Value {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), clientTime)
-		defer cancel()
-		node, path := npmScript(t, script)
-		cmd := exec.CommandContext(ctx, node, append([]string{path}, words...)...)
-		cmd.Env = append(os.Environ(), "HOME="+home)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		v, err := strictjson.Parse(out, strictjson.Limits{})
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		return v
-	}
 	check := func(t *testing.T, list, call strictjson.Value) {
 		t.Helper()
 		tools, _ := list.Get("tools")
@@ -66,15 +71,15 @@ func TestClientsOfOthers(t *testing.T) {
 			t.Errorf("the answer is %s", call.Append(nil))
 		}
 	}
-	inspector := func(t *testing.T, script string, words ...string) {
+	inspect := func(t *testing.T, script string, words ...string) {
 		t.Helper()
-		check(t, run(t, script, append(words, "--method", "tools/list")...),
-			run(t, script, append(words, "--method", "tools/call", "--tool-name", tool, "--tool-arg", "message=hello")...))
+		check(t, runScript(t, home, script, append(words, "--method", "tools/list")...),
+			runScript(t, home, script, append(words, "--method", "tools/call", "--tool-name", tool, "--tool-arg", "message=hello")...))
 	}
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run("inspector, "+era, func(t *testing.T) {
 			t.Parallel()
-			inspector(t, "@modelcontextprotocol/inspector/clients/launcher/build/index.js", "--cli", h.BaseURL+"/mcp", "--transport", "http",
+			inspect(t, inspector, "--cli", h.BaseURL+"/mcp", "--transport", "http",
 				"--protocol-era", era, "--header", "Authorization: Bearer "+app.MCP)
 		})
 	}
@@ -90,7 +95,7 @@ func TestClientsOfOthers(t *testing.T) {
 			r.Out.Header.Set("Authorization", "Bearer "+app.MCP)
 		}})
 		defer front.Close()
-		inspector(t, "@modelcontextprotocol/inspector-cli/build/index.js", front.URL+"/mcp", "--transport", "http")
+		inspect(t, "@modelcontextprotocol/inspector-cli/build/index.js", front.URL+"/mcp", "--transport", "http")
 	})
 	t.Run("bridge", func(t *testing.T) {
 		t.Parallel()
@@ -114,7 +119,7 @@ func TestClientsOfOthers(t *testing.T) {
 	})
 	t.Run("a token that is none", func(t *testing.T) {
 		t.Parallel()
-		node, path := npmScript(t, "@modelcontextprotocol/inspector/clients/launcher/build/index.js")
+		node, path := npmScript(t, inspector)
 		ctx, cancel := context.WithTimeout(t.Context(), clientTime)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, node, path, "--cli", h.BaseURL+"/mcp", "--transport", "http", "--stored-auth-only",
