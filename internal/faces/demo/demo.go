@@ -67,6 +67,8 @@ var steps = []step{
 	{"The owner finds out and says so; the doubt is over", (*story).reconcile},
 	{"Revoking a grant stops the next call", (*story).revoke},
 	{"A capsule serves a folder as resources, to who was granted reading it", (*story).capsule},
+	{"The capsule introspect shows the app what it may do here", (*story).introspection},
+	{"A capsule of your own is a folder with a manifest and a program", (*story).ownCapsule},
 	{"The journal is checked, row by row", (*story).verify},
 	{"Start the session daemon of a folder", (*story).startDaemon},
 	{"An application lends its clock to an agent session, and the agent uses it", (*story).lend},
