@@ -36,6 +36,10 @@ func parseEnvelope(record []byte) parsed {
 		p.fault = misfit("a member of the envelope has another form")
 		return p
 	}
+	if !whole(members["control"], reflect.TypeFor[*sessionwire.Control]()) {
+		p.fault = misfit("a control token has its grant and its generation")
+		return p
+	}
 	switch {
 	case r.Kind != sessionwire.KindRequest || p.RequestID == "" || !identifiers(r):
 		p.fault = misfit("a kind or an identifier of the envelope has another form")
