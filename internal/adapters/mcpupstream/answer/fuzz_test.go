@@ -33,6 +33,7 @@ func addLines(f *testing.F) {
 // bounds, with content, standing in the line as it is; everything else says why.
 func FuzzRead(f *testing.F) {
 	addLines(f)
+	f.Add([]byte(`{"jsonrpc":"2.0","id":0,"result":{"content":[],"Content":{}}}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		m := envelope.Read(line)
 		if !m.IsReply() {
@@ -45,18 +46,20 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		var result struct {
-			ResultType        *string
-			IsError           bool
-			Content           []struct{ Type *string }
-			StructuredContent json.RawMessage
+		var (
+			whole = membersOf(t, got.Result)
+			kind  *string
+			bad   bool
+			parts []map[string]json.RawMessage
+		)
+		for name, into := range map[string]any{"resultType": &kind, "isError": &bad, "content": &parts} {
+			if raw := whole[name]; raw != nil && json.Unmarshal(raw, into) != nil {
+				t.Fatalf("%s is %s", name, raw)
+			}
 		}
-		if err := json.Unmarshal(got.Result, &result); err != nil {
-			t.Fatalf("%s: %v", got.Result, err)
-		}
-		typed := result.Content != nil || result.StructuredContent != nil
-		for _, part := range result.Content {
-			typed = typed && part.Type != nil
+		typed := parts != nil || whole["structuredContent"] != nil
+		for _, part := range parts {
+			typed = typed && bytes.HasPrefix(part["type"], []byte(`"`))
 		}
 		if !typed || !bytes.Contains(line, got.Result) || len(got.Result) > bound.ResultBytes.Int() ||
 			strictjson.Check(line, strictjson.Limits{}) != nil && strictjson.Check(got.Result, limits[Call]) != nil {
@@ -68,7 +71,7 @@ func FuzzRead(f *testing.F) {
 // FuzzPage: what is listed are the tools of the page, as they stand in it.
 func FuzzPage(f *testing.F) {
 	addLines(f)
-	f.Add([]byte(`{"tools":[{},1,{"name":""}]}`))
+	f.Add([]byte(`{"tools":[{},1,{"name":""}],"Tools":{},"NextCursor":1}`))
 	f.Add([]byte(`{"tools":[{"name":"a"},{"name":"\u0062","x":[{}]}],"nextCursor":"n"}`))
 	f.Fuzz(func(t *testing.T, result []byte) {
 		tools, cursor, err := Page(result)
@@ -78,20 +81,18 @@ func FuzzPage(f *testing.F) {
 			}
 			return
 		}
-		var page struct {
-			Tools      []json.RawMessage
-			NextCursor *string
-		}
-		if err := json.Unmarshal(result, &page); err != nil || len(page.Tools) != len(tools) {
-			t.Fatalf("%d tools of %d, %v", len(tools), len(page.Tools), err)
+		whole := membersOf(t, result)
+		var want []json.RawMessage
+		if err := json.Unmarshal(whole["tools"], &want); err != nil || len(want) != len(tools) {
+			t.Fatalf("%d tools of %d, %v", len(tools), len(want), err)
 		}
 		for i, tool := range tools {
-			taken := tool.Name != "" && bytes.Equal(tool.Raw, page.Tools[i])
+			taken := tool.Name != "" && bytes.Equal(tool.Raw, want[i])
 			if refused := tool.Trouble != nil && tool.Raw == nil; taken == refused {
-				t.Fatalf("tool %d is %q %s, %v, of %s", i, tool.Name, tool.Raw, tool.Trouble, page.Tools[i])
+				t.Fatalf("tool %d is %q %s, %v, of %s", i, tool.Name, tool.Raw, tool.Trouble, want[i])
 			}
 		}
-		if more := page.NextCursor != nil && *page.NextCursor != ""; more != (cursor != nil) {
+		if more := written(whole["nextCursor"]) != ""; more != (cursor != nil) {
 			t.Fatalf("cursor %q of %s", cursor, result)
 		}
 	})
@@ -112,9 +113,8 @@ func FuzzContents(f *testing.F) {
 			}
 			return
 		}
-		var whole map[string]json.RawMessage // as its names are written, unlike in a struct
 		var want []map[string]json.RawMessage
-		if json.Unmarshal(result, &whole) != nil || json.Unmarshal(whole["contents"], &want) != nil || len(want) != len(parts) {
+		if json.Unmarshal(membersOf(t, result)["contents"], &want) != nil || len(want) != len(parts) {
 			t.Fatalf("%d parts of %s", len(parts), result)
 		}
 		size := 0
@@ -134,6 +134,15 @@ func FuzzContents(f *testing.F) {
 			t.Fatalf("%d parts of %d bytes", len(parts), size)
 		}
 	})
+}
+
+// membersOf reads an object with its names as they are written, which a struct would not.
+func membersOf(t *testing.T, raw []byte) (all map[string]json.RawMessage) {
+	t.Helper()
+	if err := json.Unmarshal(raw, &all); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return all
 }
 
 // written is the text of a JSON string, or nothing.
