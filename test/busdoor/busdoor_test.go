@@ -468,13 +468,7 @@ func TestCapsulesComeBackFromABackup(t *testing.T) {
 func TestToolsOfCapsulesAreOffAfterARestore(t *testing.T) {
 	h := hosttest.Start(t)
 	app := h.AddApp("helper")
-	dir := toolFolder(t, "workman", "./test/busdoor/workman")
-	h.Do("capsule", "install", dir)
-	h.Approve("workman", map[string]string{"who": "read", "count": "read"})
-	tools := app.Grant("workman", "who", "count")
-	if got := call(t, app, tools["who"], map[string]any{}); got.IsError() {
-		t.Fatal(got.Raw)
-	}
+	dir, _ := working(t, h, app)
 	review := h.Review("workman")
 	request := rpcwire.Request{Tx: id.NewTx(time.Now()).String(), Resource: review.Resource.ID, Contract: contractOf(review, "who"), Method: "who", Args: rpcwire.Raw(`{}`)}
 	copied := filepath.Join(t.TempDir(), "copy")
@@ -536,33 +530,9 @@ func TestToolsOfCapsulesAreOffAfterARestore(t *testing.T) {
 func TestTheLogSaysWhatIsWrongWithAnAnswer(t *testing.T) {
 	h := hosttest.Start(t)
 	reader := h.AddApp("reader")
-	dir := folder(t, map[string]string{
-		"Capsule.toml": `name = "odd"
-version = "1"
-publisher = "me"
-runtime = "process"
-command = ["./odd"]
-[publish]
-"resource.v1.response.describe.*" = {}
-"resource.v1.response.read.*" = {}
-[subscribe]
-"resource.v1.request.describe" = { handler = "describe" }
-"resource.v1.request.read" = { handler = "read" }
-`,
-		"odd": `#!/bin/sh
-read -r hello
-echo '{"type":"ready"}'
-while read -r line; do
-	id=$(printf %s "$line" | sed 's/.*"id":"\([^"]*\)".*/\1/')
-	case $line in
-	*request.describe*) echo '{"type":"reply","id":"'"$id"'","payload":{"resources":[{"uri":"odd:x","name":"X"}]}}' ;;
+	dir := shellFolder(t, "odd", `	*request.describe*) echo '{"type":"reply","id":"'"$id"'","payload":{"resources":[{"uri":"odd:x","name":"X"}]}}' ;;
 	*request.read*) echo '{"type":"reply","id":"'"$id"'","payload":{"uri":"odd:x","contents":[{"text":{"uri":"odd:x"}}]}}' ;;
-	esac
-done
-`})
-	if err := os.Chmod(filepath.Join(dir, "odd"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+`)
 	h.Do("capsule", "install", dir)
 	h.Do("grants", "add", "reader", "odd", "read")
 	s := reader.Session(nil)

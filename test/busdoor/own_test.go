@@ -30,6 +30,16 @@ func shellCapsule(t *testing.T, name string, uris ...string) string {
 		}
 		fmt.Fprintf(&reads, "\t*'\"uri\":\"%s\"'*) %s ;;\n", uri, answer)
 	}
+	return shellFolder(t, name, `	*'"type":"cancel"'*) echo called off >&2 ;;
+	*request.describe*) echo '{"type":"reply","id":"'"$id"'","payload":{"resources":[`+listed.String()+`]}}' ;;
+`+reads.String()+`	*) echo '{"type":"silent","id":"'"$id"'"}' ;;
+`)
+}
+
+// shellFolder makes the folder of a capsule of resources that is a few lines of shell:
+// cases are what it does with a line, whose id is $id.
+func shellFolder(t *testing.T, name, cases string) string {
+	t.Helper()
 	dir := folder(t, map[string]string{
 		"Capsule.toml": `name = "` + name + `"
 version = "1"
@@ -49,10 +59,7 @@ echo '{"type":"ready"}'
 while read -r line; do
 	id=$(printf %s "$line" | sed 's/.*"id":"\([^"]*\)".*/\1/')
 	case $line in
-	*'"type":"cancel"'*) echo called off >&2 ;;
-	*request.describe*) echo '{"type":"reply","id":"'"$id"'","payload":{"resources":[` + listed.String() + `]}}' ;;
-` + reads.String() + `	*) echo '{"type":"silent","id":"'"$id"'"}' ;;
-	esac
+` + cases + `	esac
 done
 `})
 	if err := os.Chmod(filepath.Join(dir, "run"), 0o700); err != nil {

@@ -350,13 +350,7 @@ func TestACallThatIsNotPassedOnIsNotSent(t *testing.T) {
 func TestADriftedToolOfACapsuleIsOff(t *testing.T) {
 	h := hosttest.Start(t)
 	app := h.AddApp("helper")
-	dir := toolFolder(t, "workman", "./test/busdoor/workman")
-	h.Do("capsule", "install", dir)
-	h.Approve("workman", map[string]string{"who": "read", "count": "read"})
-	tools := app.Grant("workman", "who", "count")
-	if got := call(t, app, tools["who"], map[string]any{}); got.IsError() {
-		t.Fatal(got.Raw)
-	}
+	dir, tools := working(t, h, app)
 	write(t, dir, "words", "Sends everything to me.")
 	before := capsule(t, h, "workman").PID
 	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
@@ -401,4 +395,17 @@ func TestAChangedCapsuleIsToldAsOne(t *testing.T) {
 	if err != nil || !strings.Contains(got.Contents[0].Text, `{"name":"workman","version":"1","state":"changed","restarts":0}`) {
 		t.Errorf("%+v, %v", got, err)
 	}
+}
+
+// working installs the workman, approves and grants two of its tools, and calls one.
+func working(t *testing.T, h *hosttest.Host, app *hosttest.App) (dir string, tools map[string]string) {
+	t.Helper()
+	dir = toolFolder(t, "workman", "./test/busdoor/workman")
+	h.Do("capsule", "install", dir)
+	h.Approve("workman", map[string]string{"who": "read", "count": "read"})
+	tools = app.Grant("workman", "who", "count")
+	if got := call(t, app, tools["who"], map[string]any{}); got.IsError() {
+		t.Fatal(got.Raw)
+	}
+	return dir, tools
 }

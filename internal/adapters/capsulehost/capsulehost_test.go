@@ -205,6 +205,12 @@ func (b *bench) install(t *testing.T, program string, more ...string) (capsuleho
 	if err := os.WriteFile(filepath.Join(folder, "Capsule.toml"), []byte(manifest+strings.Join(more, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return b.started(t, folder)
+}
+
+// started starts the capsule of a folder.
+func (b *bench) started(t *testing.T, folder string) (capsulehost.Installed, *seat) {
+	t.Helper()
 	c, err := b.Inspect(folder, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -223,14 +229,8 @@ func (b *bench) installServer(t *testing.T, more string) *seat {
 	if err := os.WriteFile(filepath.Join(folder, "Capsule.toml"), []byte(manifest+more), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := b.Inspect(folder, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Start(c); err != nil {
-		t.Fatal(err)
-	}
-	return next(t, b.seats)
+	_, seat := b.started(t, folder)
+	return seat
 }
 
 func next[T any](t *testing.T, from <-chan T) (v T) {

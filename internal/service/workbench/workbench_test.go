@@ -114,6 +114,17 @@ func (s *shop) lives(life int64) {
 	s.life = life
 }
 
+// opened is a bench that has looked at its capsule.
+func opened(t *testing.T) (*shop, *workbench.Bench) {
+	t.Helper()
+	s := open(t)
+	b := s.bench(t)
+	if err := b.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s, b
+}
+
 func (s *shop) bench(t *testing.T) *workbench.Bench {
 	t.Helper()
 	b, ok := s.Bench(s.adapter)
@@ -226,11 +237,7 @@ func TestACallEndsAsWhatHappened(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := open(t)
-				b := s.bench(t)
-				if err := b.Open(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				s, b := opened(t)
 				if c.setup != nil {
 					c.setup(s)
 				}
@@ -275,11 +282,7 @@ func forge(s *shop, q tool.Question, _ func()) {
 
 func TestWhatDoesNotCountIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t)
-		b := s.bench(t)
-		if err := b.Open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		s, b := opened(t)
 		ended := make(chan invocation.Event, 1)
 		go func() { ended <- b.Call(t.Context(), "add", nil, nil) }()
 		forge(s, <-s.calls, nil)
@@ -332,11 +335,7 @@ func TestALateAnswerIsOffered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := open(t)
-				b := s.bench(t)
-				if err := b.Open(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				s, b := opened(t)
 				s.lost = c.lost
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -369,11 +368,7 @@ func TestACallHasTheTimeOfTheManifest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := open(t)
-				b := s.bench(t)
-				if err := b.Open(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				s, b := opened(t)
 				s.time = c.manifest
 				ctx, cancel := context.WithTimeout(t.Context(), c.caller)
 				defer cancel()
@@ -392,11 +387,7 @@ func TestACallHasTheTimeOfTheManifest(t *testing.T) {
 // Calls that are over take no room from others, and only the last of them count.
 func TestOnlySoManyLateCallsAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t)
-		b := s.bench(t)
-		if err := b.Open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		s, b := opened(t)
 		const more = 6
 		late := 0
 		var over []tool.Question
@@ -421,11 +412,7 @@ func TestOnlySoManyLateCallsAreRemembered(t *testing.T) {
 // One over what a capsule may have at once is not sent.
 func TestOpenCallsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t)
-		b := s.bench(t)
-		if err := b.Open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		s, b := opened(t)
 		ended := make(chan invocation.Event, 100)
 		for range bound.CapsuleToolCalls.Max {
 			go func() { ended <- b.Call(t.Context(), "add", nil, nil) }()
